@@ -14,11 +14,11 @@ from rankwise.solvers import solve_bundle, solve_newton
 
 LOOSE_MODULES = 2
 LONGEST_FUNCTION, LONG_FUNCTIONS = 43, 3
-METHODS = {"Ranking": 26, "BaseRanker": 13, "Preferences": 25}
+METHODS = {"Ranking": 26, "BaseRanker": 14, "Preferences": 25}
 PRIVATE_CROSSINGS = 11
 DUPLICATES_PER_1000_LINES = 1.7
 # Functions, files and the deepest chain of calls.
-WALKS = {"RankSVM": (184, 31, 17), "RankLogisticCV": (278, 40, 26)}
+WALKS = {"RankSVM": (186, 31, 17), "RankLogisticCV": (296, 43, 30)}
 
 
 class Elsewhere:

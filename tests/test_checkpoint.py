@@ -40,9 +40,9 @@ def test_a_fit_continues_after_a_crash(model, tmp_path):
     path = tmp_path / "fit"
     with pytest.raises(CrashError):
         fitted(model, callback=Crashing(path, every=2))
-    header, coef = read_checkpoint(path)
-    assert header["iteration"] == 2
-    assert np.any(coef)
+    header, arrays = read_checkpoint(path)
+    assert header["saved"]["iteration"] == 2
+    assert np.any(arrays["coef"])
 
     saved, states = Checkpoint(path, every=1), []
     resumed = fitted(model, callback=saved)
@@ -71,7 +71,7 @@ def test_a_checkpoint_of_other_columns_is_refused(tmp_path):
 @pytest.mark.parametrize("content", [b"", b"PK\x03\x04", b"no checkpoint"])
 def test_a_damaged_checkpoint_is_refused(tmp_path, content):
     (tmp_path / "fit").write_bytes(content)
-    with pytest.raises(ValueError, match="not a complete checkpoint; delete it"):
+    with pytest.raises(ValueError, match="not a complete checkpoint of this version of rankwise; delete it"):
         fitted(MODELS[0], callback=Checkpoint(tmp_path / "fit"))
 
 

@@ -25,7 +25,7 @@ from rankwise.io.model_file import load_model, model_info
 from rankwise.io.svmlight import dump_svmlight
 from rankwise.metrics import ranking_error
 from rankwise.model_selection import QueryKFold
-from rankwise.model_selection.search import AlphaSearch
+from rankwise.model_selection.folds import Folds
 
 
 @pytest.fixture(scope="module")
@@ -246,11 +246,11 @@ def test_tuning_equals_a_loop_over_folds_and_alphas(method, folder, parts, tmp_p
     estimator = {"rank-svm": RankSVM, "rank-rls": RankRLS}[method]
     expected = np.empty((3, 3))
     folds = QueryKFold(3, shuffle=True, random_state=7).split(X, y, groups=qid)
+    scaled = StandardScaler().fit_transform(X)  # as in a pipeline before a CV class
     for k, (train, test) in enumerate(folds):
-        scaler = StandardScaler().fit(X[train])
         for i, alpha in enumerate([1, 0.1, 0.001]):
-            model = estimator(alpha, tol=1e-9).fit(scaler.transform(X[train]), y[train], qid=qid[train])
-            expected[i, k] = ranking_error(y[test], model.predict(scaler.transform(X[test])), qid[test])
+            model = estimator(alpha, tol=1e-9).fit(scaled[train], y[train], qid=qid[train])
+            expected[i, k] = ranking_error(y[test], model.predict(scaled[test]), qid[test])
     assert values["alphas"] == [1, 0.1, 0.001]
     np.testing.assert_allclose(values["errors"], expected, atol=1e-12)
     np.testing.assert_allclose(values["mean_error"], expected.mean(axis=1))
@@ -259,7 +259,7 @@ def test_tuning_equals_a_loop_over_folds_and_alphas(method, folder, parts, tmp_p
     assert values["best_alpha"] == best
     written = run(capsys, *tune, "-o", tmp_path / "m.json")
     assert written["errors"] == values["errors"]
-    assert load_model(tmp_path / "m.json")[-1].alpha == best
+    assert load_model(tmp_path / "m.json")[-1].alpha_ == best
     trained = run(capsys, "train", *tune[1:], "--tune", "-o", tmp_path / "m.json")
     assert trained["alpha"] == best
     assert trained["cross_validation"]["errors"] == values["errors"]
@@ -279,13 +279,13 @@ def test_tuning_marks_the_best_of_its_own_candidates(folder, capsys):
 
 
 def test_tuning_holds_blas_to_one_thread(folder, capsys, monkeypatch):
-    seen, judged = [], AlphaSearch.judged
+    seen, judged = [], Folds.judged
 
     def watched(search, *arguments):
         seen.extend(library["num_threads"] for library in threadpool_info() if library["user_api"] == "blas")
         return judged(search, *arguments)
 
-    monkeypatch.setattr(AlphaSearch, "judged", watched)
+    monkeypatch.setattr(Folds, "judged", watched)
     with threadpool_limits(2, user_api="blas"):
         run(capsys, "tune", folder / "train.txt", "--method", "rank-rls", "--folds", 2)
     assert set(seen) == {1}
@@ -625,7 +625,7 @@ def test_the_bar_shows_on_a_terminal_and_is_wiped_out(folder, tmp_path, capsys, 
     train = ["train", str(folder / "train.txt"), "-o", str(tmp_path / "m.json"), "--tune", "--folds", "2"]
     assert main(train) == 0
     drawn = capsys.readouterr().err
-    assert "alpha 1 of 8" in drawn
+    assert "candidate 1 of 8" in drawn
     assert "iteration 1, gap" in drawn
     assert f"[{'#' * 24}]" in drawn
     assert drawn.split("\r")[-1] == ""

@@ -9,11 +9,13 @@ import pytest
 
 from rankwise.cli import checkpoint, training
 from rankwise.cli.main import main
+from rankwise.core.text import plural
 from rankwise.datasets import make_ranking
 from rankwise.estimators.fits import PairwiseFits
+from rankwise.io import checkpoint as io_checkpoint
 from rankwise.io.model_file import load_model
 from rankwise.io.svmlight import dump_svmlight
-from rankwise.model_selection.search import AlphaSearch
+from rankwise.model_selection.folds import Folds
 
 SETTINGS = ["--alpha", "1e-4", "--tol", "1e-6"]
 
@@ -92,58 +94,77 @@ def test_a_resumed_training_begins_with_the_weights_kept(train, tmp_path, capsys
     np.testing.assert_array_equal(load_model(tmp_path / "m.json").coef_, kept)
 
 
-def test_the_folds_of_a_cross_validation_are_kept(train, tmp_path, capsys, monkeypatch):
-    options = ["--tune", "--alphas", "1,0.01", "--folds", "4"]
+SEARCHES = {
+    "hinge": [],
+    "candidates that are given": ["--alphas", "1,0.1,0.01,0.001", "--folds", "4"],
+    "logistic": ["--method", "rank-logistic"],
+    "scaled": ["--scale", "standard", "--loss", "squared-hinge", "--metric", "ndcg@5"],
+    "ordinal": ["--method", "ordinal-svm", "--folds", "3"],
+}
+
+
+def weights_of(path):
+    model = load_model(path)
+    return (model[-1] if hasattr(model, "steps") else model).coef_
+
+
+@pytest.mark.parametrize("name", SEARCHES)
+def test_a_resumed_search_ends_as_one_without_an_interruption(name, train, tmp_path, capsys, monkeypatch):
+    options, searched = ["--tune", *SEARCHES[name]], training.Watch.searched
     whole = objective_of([*train, *options], capsys)
-    computed = []
-    scores = PairwiseFits.scores
+    expected = weights_of(tmp_path / "m.json")
+    n_visited = len(whole["cross_validation"]["alphas"])
+    for most in range(1, n_visited + 1):
+        (tmp_path / "m.json").unlink()
 
-    def counted(*arguments):
-        if len(computed) == 2:
+        def interrupted_after(self, progress, most=most):
+            searched(self, progress)
+            if len(progress.errors) + len(progress.above) == most and not progress.is_over:
+                signal.raise_signal(signal.SIGINT)
+
+        monkeypatch.setattr(training.Watch, "searched", interrupted_after)
+        assert main([*train, *options]) == 130
+        assert f"has {plural(most, 'candidate')} of the search" in capsys.readouterr().err
+        monkeypatch.undo()
+        resumed = objective_of([*train, *options, "--resume"], capsys)
+        assert resumed["resumed"]
+        assert resumed["cross_validation"] == whole["cross_validation"]
+        assert resumed["objective"] == whole["objective"]
+        np.testing.assert_array_equal(weights_of(tmp_path / "m.json"), expected)
+
+
+def test_the_last_fit_of_a_search_is_resumed(train, tmp_path, capsys, interrupted, monkeypatch):
+    options = ["--tune", "--tol", "1e-7"]
+    whole = objective_of([*train, *options], capsys)
+    in_search, call = [], training.Watch.__call__
+
+    def watched(self, state):
+        call(self, state)
+        in_search.append(bool(self._searched))
+        if not in_search[-1] and state.iteration == 3:
             signal.raise_signal(signal.SIGINT)
-        computed.append(1)
-        return scores(*arguments)
 
-    monkeypatch.setattr(PairwiseFits, "scores", counted)
+    monkeypatch.setattr(training.Watch, "__call__", watched)
     assert main([*train, *options]) == 130
-    assert "has 2 folds of the cross-validation" in capsys.readouterr().err
-    computed[:] = [1] * 10
+    assert "has iteration 3 (objective" in capsys.readouterr().err
+    monkeypatch.undo()
+    monkeypatch.setattr(Folds, "errors", None)  # the search is not repeated
     resumed = objective_of([*train, *options, "--resume"], capsys)
-    assert len(computed) == 12
+    assert any(in_search)
     assert resumed["cross_validation"] == whole["cross_validation"]
-    assert resumed["objective"] == whole["objective"]
-
-
-def test_the_candidates_of_a_default_grid_are_kept(train, tmp_path, capsys, monkeypatch):
-    options = ["--tune", "--folds", "3"]
-    whole = objective_of([*train, *options], capsys)
-    visited, kept = [], AlphaSearch.judged
-
-    def counted(*arguments):
-        if len(visited) == 6:  # of two candidates
-            signal.raise_signal(signal.SIGINT)
-        visited.append(1)
-        return kept(*arguments)
-
-    monkeypatch.setattr(AlphaSearch, "judged", counted)
-    assert main([*train, *options]) == 130
-    assert "has 2 alphas of the cross-validation" in capsys.readouterr().err
-    visited[:] = [1] * 10
-    resumed = objective_of([*train, *options, "--resume"], capsys)
-    found, expected = resumed["cross_validation"], whole["cross_validation"]
-    assert len(visited) == 10 + 3 * (len(found["alphas"]) - 2)
-    assert found["errors"][:2] == expected["errors"][:2]
-    assert found["best_alpha"] == expected["best_alpha"]  # by fits from other starts
+    assert resumed["alpha"] == whole["alpha"]
+    assert resumed["objective"] == pytest.approx(whole["objective"], abs=1e-6)
+    assert resumed["iterations"] > 3
 
 
 def test_the_interval_is_kept_to(train, tmp_path, capsys, monkeypatch):
-    written = []
+    written, write = [], io_checkpoint.write_checkpoint
 
-    def write(self):
-        written.append(self.state.iteration)
-        self.put_off()
+    def recorded(path, header, arrays):
+        written.append(header["saved"]["iteration"])
+        write(path, header, arrays)
 
-    monkeypatch.setattr(training.RunCheckpoint, "write", write)
+    monkeypatch.setattr(io_checkpoint, "write_checkpoint", recorded)
     values = objective_of([*train, *SETTINGS, "--checkpoint-every", "0"], capsys)
     assert written == list(range(1, values["iterations"] + 1))
     written.clear()
@@ -153,10 +174,10 @@ def test_the_interval_is_kept_to(train, tmp_path, capsys, monkeypatch):
 
 
 def test_a_full_disk_does_not_end_the_training(train, tmp_path, capsys, monkeypatch):
-    def full(self):
-        raise OSError(28, "No space left on device", str(self.path))
+    def full(path, header, arrays):
+        raise OSError(28, "No space left on device", str(path))
 
-    monkeypatch.setattr(training.RunCheckpoint, "write", full)
+    monkeypatch.setattr(io_checkpoint, "write_checkpoint", full)
     assert main([*train, *SETTINGS, "--checkpoint-every", "0"]) == 0
     said = capsys.readouterr()
     assert json.loads(said.out)["converged"]
@@ -204,30 +225,29 @@ def test_an_interruption_before_the_first_model_is_reported(train, tmp_path, cap
     assert "Interrupted before there was anything to save" in capsys.readouterr().err
 
 
+ERRORS = {"search/errors": np.ones((1, 1, 3)), "search/above": np.ones((0, 0, 0)), "search/grid": np.ones(2)}
+
+
 @pytest.mark.parametrize(
-    "changed",
+    ("numbers", "arrays"),
     [
-        {"second": 1.0},
-        {"iteration": None},
-        {"iteration": [3]},
-        {"gap": "small"},
-        {"fold_errors": [0.5]},
-        {"fold_errors": [["a"]]},
+        ({"seconds": "long"}, {}),
+        ({"iteration": None}, {}),
+        ({"iteration": [3]}, {}),
+        ({"gap": "small"}, {}),
+        ({}, {"search/errors": np.ones(2)}),
+        ({}, {"search/grid": np.ones((2, 2))}),
+        ({}, {"coef": np.array(["a", "b"])}),
+        ({}, {"coef": np.array([np.nan])}),
     ],
 )
-def test_a_state_of_another_form_is_refused(tmp_path, changed):
-    state = {"fold_errors": [[0.5]], "iteration": 3, "objective": 0.5, "gap": None, "seconds": 1.0}
+def test_a_state_of_another_form_is_refused(tmp_path, numbers, arrays):
+    saved = {"iteration": 3, "objective": 0.5, "gap": None, "seconds": 1.0, "identity": {}}
     read = checkpoint.RunCheckpoint(str(tmp_path / "m.json"), "print", 0.0)
-
-    def write(state, coef):
-        header = json.dumps({"version": checkpoint.VERSION, "fingerprint": "print", "state": state}).encode()
-        with open(read.path, "wb") as file:
-            np.savez(file, header=np.frombuffer(header, dtype=np.uint8), coef=coef)
-
-    write(state, np.ones(2))
+    header, content = {"fingerprint": "print", "saved": saved}, {"coef": np.ones(2)} | ERRORS
+    io_checkpoint.write_checkpoint(read.path, header, content)
     assert read.load()
-    assert (read.state.iteration, read.state.fold_errors, read.state.gap) == (3, [[0.5]], None)
-    for damaged in ((state | changed, np.ones(2)), (state, np.array(["a", "b"]))):
-        write(*damaged)
-        with pytest.raises(ValueError, match=r"m\.json\.checkpoint' is not a complete checkpoint"):
-            read.load()
+    assert (read.saved.iteration, read.saved.n_compared, read.saved.gap) == (3, 1, None)
+    io_checkpoint.write_checkpoint(read.path, header | {"saved": saved | numbers}, content | arrays)
+    with pytest.raises(ValueError, match=r"m\.json\.checkpoint' is not a complete checkpoint"):
+        read.load()

@@ -6,11 +6,10 @@ import re
 import numpy as np
 import pytest
 
-from rankwise import RankRLS, load_model
-from rankwise.cli import checkpoint, search_progress
+from rankwise import load_model
+from rankwise.cli import checkpoint
 from rankwise.cli.main import main
 from rankwise.cli.output import Progress
-from rankwise.cli.search_progress import SearchProgress
 from rankwise.datasets import dump_svmlight, make_ranking
 
 pytest.importorskip("dask")
@@ -71,8 +70,8 @@ def test_partitions_give_the_same_choice(folder, command, options, capsys):
 @pytest.mark.parametrize(
     ("options", "text"),
     [
-        ([], r"alpha 3 of \d+, iteration 1, gap \S+ of \S+, round \d+, \S+ s"),
-        (["--alphas", "1,0.1"], r"5 folds at once, iteration 2, gap \S+ of \S+, round \d+, \S+ s"),
+        ([], r"candidate 3 of \d+, iteration 1, gap \S+ of \S+, round \d+, \S+ s"),
+        (["--alphas", "1,0.1"], r"candidate 1 of 2, iteration 2, gap \S+ of \S+, round \d+, \S+ s"),
     ],
 )
 def test_a_search_shows_its_step_its_gap_and_its_rounds(folder, options, text, monkeypatch):
@@ -80,16 +79,6 @@ def test_a_search_shows_its_step_its_gap_and_its_rounds(folder, options, text, m
     monkeypatch.setattr(Progress, "show", lambda self, fraction, line: shown.append(line))
     assert main(["tune", str(folder / "part-*.txt.gz"), "-q", *options, "--dask", "threads"]) == 0
     assert any(re.match(text, line) for line in shown), shown[:20]
-
-
-def test_a_resumed_search_estimates_its_time_from_where_it_began(monkeypatch):
-    shown, now = [], iter([0.0, 0.0, 30.0])
-    monkeypatch.setattr(Progress, "show", lambda self, fraction, line: shown.append((fraction, line)))
-    monkeypatch.setattr(search_progress, "perf_counter", lambda: next(now))
-    progress = SearchProgress(Progress(enabled=True), RankRLS(), None)
-    progress.begin(0.5)
-    progress.step(0.75, "fold 4 of 5")
-    assert shown == [(0.75, "fold 4 of 5, 30.0 s, about 30 seconds left")]
 
 
 def test_validation_files_are_read_like_the_rows(folder, capsys):

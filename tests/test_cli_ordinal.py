@@ -55,7 +55,7 @@ def test_tuning_chooses_the_alpha_of_the_cv_class(rows, data, tmp_path, capsys):
     assert found["best_alpha"] == pytest.approx(expected.alpha_)
     np.testing.assert_allclose(found["errors"], expected.cv_errors_, atol=1e-12)
     np.testing.assert_array_equal(found["mean"], found["mean_error"])
-    assert load_model(tmp_path / "model.json").alpha == found["best_alpha"]
+    assert load_model(tmp_path / "model.json").alpha_ == found["best_alpha"]
 
 
 @pytest.mark.filterwarnings("ignore::rankwise.model_selection.search.EdgeOfGridWarning")

@@ -8,7 +8,7 @@ import scipy.sparse as sp
 
 from rankwise import RankLogistic, RankLogisticCV, RankRLS, RankRLSCV, RankSVM, RankSVMCV
 from rankwise.datasets import make_ranking
-from rankwise.model_selection.search import FAR_ABOVE, far_columns, near_share
+from rankwise.model_selection.grids import FAR_ABOVE, far_columns, near_share
 
 # A search chooses among noisy errors, so that it may be worse than the plain fit by this much.
 NOISE = 0.01

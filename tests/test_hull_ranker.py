@@ -73,6 +73,7 @@ def test_optimum_of_the_programme_as_written(graph, slack, slack_per, alpha):
     model = HullRanker(alpha, order=edges, slack=slack, slack_per=slack_per)
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", "All scores are equal")
+        warnings.filterwarnings("ignore", "No further progress was possible")  # one ends at 2e-9
         model.fit(X, codes)
     assert model.objective_ == pytest.approx(expected, rel=1e-7)
     assert 0 <= model.gap_ <= 1e-8 * model.objective_
@@ -116,8 +117,7 @@ def test_optimum_for_any_graph_and_weights(draw):
     assert model.gap_ <= 1e-7 * model.objective_ + 1e-9  # of it 1e-9 for rounding, as zero costs about 1
 
 
-def test_a_second_solver_does_not_replace_a_better_optimum():
-    # Nothing can be won, so the interior point method goes on to its last digit; Clarabel leaves 8e-8.
+def test_a_fit_without_an_attainable_improvement_goes_to_the_last_digit():
     X = np.full((14, 2), -2.0)
     X[0, 1] = -1.0
     codes, weight = np.zeros(14, dtype=int), np.zeros(14)
@@ -345,10 +345,11 @@ def test_many_features_by_conjugate_gradients(monkeypatch):
 def test_features_of_very_different_scale(slack_per):
     X, codes = data()
     scale = np.array([1e-3, 1.0, 1e6])
-    model = HullRanker(1e-3, slack_per=slack_per, tol=1e-8).fit(X * scale, codes)
+    model = HullRanker(1e-3, slack_per=slack_per, tol=1e-4).fit(X * scale, codes)
     matrix = 1e-3 * np.diag(scale**-2.0)
     _, expected = independent_hull.solve(X, codes, CHAIN, 0.0, slack_per=slack_per, matrix=matrix)
-    assert model.objective_ == pytest.approx(expected, rel=1e-6)
+    assert expected * (1 - 1e-8) <= model.objective_ <= expected * (1 + 1e-4)
+    assert model.objective_ - model.gap_ <= expected * (1 + 1e-8)
 
 
 @pytest.mark.parametrize("slack", ["squared", "absolute", "none"])
@@ -378,19 +379,6 @@ def test_many_classes_with_a_slack_an_edge():
     expected = sum(losses) / len(X) + 1e-3 * model.coef_ @ model.coef_
     assert model.objective_ == pytest.approx(expected, rel=1e-4)
     assert model.gap_ <= 1e-8 * model.objective_
-
-
-def test_general_solver_agrees():
-    X, codes = data()
-    for slack in ("squared", "absolute"):
-        options = {"slack": slack, "slack_per": "edge", "order": "full"}
-        ours, general = (
-            HullRanker(1e-3, tol=1e-6, **options, solver=s).fit(X, codes) for s in ("auto", "clarabel")
-        )
-        assert ours.solver_ == "interior_point"
-        assert general.solver_ == "clarabel"
-        assert ours.objective_ == pytest.approx(general.objective_, rel=1e-6)
-        assert general.gap_ <= 1e-6 * general.objective_
 
 
 # As users meet it

@@ -15,7 +15,7 @@ from rankwise.datasets import load_diabetes_ranking, make_ranking
 from rankwise.leave_out.permutation import permuted_labels
 from rankwise.metrics import ranking_error
 from rankwise.model_selection import QueryKFold, leave_pair_out, leave_query_out, permutation_test
-from rankwise.model_selection.search import AlphaSearch
+from rankwise.model_selection.folds import Folds
 from rankwise.model_selection.tunable import Problem
 
 ALPHAS = [1e-3, 10.0, 0.1]
@@ -421,16 +421,17 @@ def test_parts_score_as_fits_to_the_other_parts_do(with_queries):
     generator = np.random.default_rng(4)
     X, y, qid = generator.normal(size=(90, 3)), generator.normal(size=90), np.arange(90) // 10
     target = Preferences.from_scores(y, qid if with_queries else None)
-    search = AlphaSearch(RankRLS(), Problem(X, [target]))
-    folds = search.folds(3)
+    search = Folds(RankRLS(), Problem(X, [target]))
+    folds = search.split(3)
     assert (
-        search._partition(folds) is None
+        search.rows.partition(folds) is None
     ) is not with_queries  # rows of one ranking have pairs between folds
-    for (train, test), (_, scores) in zip(folds, search.scores(np.array([0.3]), folds), strict=True):
+    (found,) = search.scores(np.array([0.3]))
+    for (train, test), (_, scores) in zip(folds, found, strict=True):
         fitted = RankRLS(0.3).fit(X[train], target[train])
-        np.testing.assert_allclose(scores[0, 0], fitted.predict(X[test]), rtol=1e-8)
-    assert search._partition([*folds[:2], (folds[2][0][1:], folds[2][1])]) is None
-    assert search._partition(folds[:2]) is None
+        np.testing.assert_allclose(scores[0], fitted.predict(X[test]), rtol=1e-8)
+    assert search.rows.partition([*folds[:2], (folds[2][0][1:], folds[2][1])]) is None
+    assert search.rows.partition(folds[:2]) is None
 
 
 @FEW_CANDIDATES
@@ -456,8 +457,9 @@ def test_the_fit_to_all_rows_takes_the_sums_of_the_folds(offset, monkeypatch):
 def test_what_a_search_finds_is_not_taken_for_other_rows():
     generator = np.random.default_rng(8)
     X, y, qid = generator.normal(size=(90, 3)), generator.normal(size=90), np.arange(90) // 10
-    search = AlphaSearch(RankRLS(0.3), Problem(X, [Preferences.from_scores(y, qid)]))
-    list(search.errors(np.array([0.3]), search.folds(3)))
+    search = Folds(RankRLS(0.3), Problem(X, [Preferences.from_scores(y, qid)]))
+    search.split(3)
+    list(search.errors(np.array([0.3])))
     expected = RankRLS(0.3).fit(X[:40], y[:40], qid=qid[:40])
     np.testing.assert_array_equal(search.model.fit(X[:40], y[:40], qid=qid[:40]).coef_, expected.coef_)
 

@@ -37,7 +37,7 @@ from rankwise.core.threads import one_blas_thread
 from rankwise.data.scores import canonical_csr, compared_scores, owned_rows, row_scores
 from rankwise.kernels import kernel_scores
 from rankwise.model_selection import EdgeOfGridWarning
-from rankwise.model_selection.search import AlphaSearch
+from rankwise.model_selection.folds import Folds
 from rankwise.model_selection.tunable import Problem
 from sparse_forms import in_halves
 
@@ -403,11 +403,10 @@ def test_held_out_rows_that_are_equal_tie(kernel):
 def test_tuning_ties_held_out_rows_that_are_equal(method, kernel):
     X, y = rows(48, 25), np.arange(48.0)
     X[30:] = X[30]
-    search = AlphaSearch(
-        Recipe(method, {"kernel": kernel}).ranker(), Problem(X, [Preferences.from_scores(y)])
-    )
-    (errors,) = search.errors(np.array([1.0, 1e-3]), [(np.arange(30), np.arange(30, 48))])
-    assert errors.tolist() == [[0.5], [0.5]]
+    search = Folds(Recipe(method, {"kernel": kernel}).ranker(), Problem(X, [Preferences.from_scores(y)]))
+    search.splits = [(np.arange(30), np.arange(30, 48))]
+    errors = np.array(list(search.errors(np.array([1.0, 1e-3]))))
+    assert errors.ravel().tolist() == [0.5, 0.5]
 
 
 # Threads of BLAS

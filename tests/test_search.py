@@ -1,6 +1,7 @@
 """The search over alpha: against loops over folds, alphas and pairs, and from the shell as from Python."""
 
 import json
+from functools import partial
 
 import numpy as np
 import pytest
@@ -10,7 +11,6 @@ from hypothesis import strategies as st
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.model_selection import KFold, StratifiedKFold
-from sklearn.preprocessing import StandardScaler
 
 import reference
 from rankwise import (
@@ -31,8 +31,9 @@ from rankwise.cli.main import main
 from rankwise.datasets import make_ranking
 from rankwise.io.svmlight import dump_svmlight
 from rankwise.leave_out import pair_blocks
-from rankwise.model_selection import EdgeOfGridWarning, EqualErrorsWarning, QueryKFold
-from rankwise.model_selection.search import AlphaSearch, Choice, has_risen
+from rankwise.model_selection import EdgeOfGridWarning, EqualErrorsWarning
+from rankwise.model_selection.folds import Folds
+from rankwise.model_selection.search import MOST_LARGER, Choice, HeldOut, Search, has_risen
 from rankwise.model_selection.tunable import Problem
 from rankwise.plotting import AlphaPathDisplay
 from rankwise.solvers import InterruptedWarning
@@ -106,25 +107,21 @@ def test_shell_and_python_choose_the_same_alpha_on_the_same_folds(method, with_q
 
 @ANY_CHOICE
 @pytest.mark.parametrize(
-    ("method", "model"), [("ordinal-svm", OrdinalSVM(tol=1e-7)), ("hull", HullRanker(tol=1e-9))]
+    ("method", "model"),
+    [
+        ("ordinal-svm", OrdinalSVMCV(cv=3, tol=1e-7, scoring="error")),
+        ("hull", HullRankerCV(cv=3, tol=1e-9, scoring="error")),
+    ],
 )
-def test_ordinal_models_and_hulls_are_searched_in_the_same_way(method, model, tmp_path, capsys):
+def test_the_shell_searches_ordinal_models_and_hulls_as_their_cv_classes_do(method, model, tmp_path, capsys):
     X, y, _ = data(n=60)
     dump_svmlight(X, y, tmp_path / "train.txt")
     options = ["--method", method, "--folds", "3", "--tol", str(model.tol), "--metric", "error"]
     values, _ = tune(capsys, tmp_path / "train.txt", *options)
-    search = AlphaSearch(model, Problem(X, model.outputs(y, None)))
-    alphas = search.candidates()
-    hinge = AlphaSearch(RankSVM(), Problem(X, RankSVM().outputs(y, None))).candidates()
-    np.testing.assert_allclose(alphas, hinge)  # scores in units of the margin have one grid
-    assert values["alphas"] == alphas[: len(values["alphas"])].tolist()
-    folds = list(QueryKFold(3, shuffle=True, random_state=0).split(X, Preferences.from_scores(y)))
-    for k, (train, test) in enumerate(folds):
-        for row, alpha in list(enumerate(values["alphas"]))[2:5]:
-            fitted = type(model)(alpha, tol=model.tol).fit(X[train], y[train])
-            scores = getattr(fitted, "utility", fitted.predict)(X[test])
-            assert values["errors"][row][k] == pytest.approx(textbook_error(y[test], scores), abs=0.02)
-    assert values["best_alpha"] == alphas[np.argmin(values["mean_error"])]
+    model.fit(X, y)
+    assert values["alphas"] == model.alphas_.tolist()
+    assert values["errors"] == model.cv_errors_.tolist()
+    assert values["best_alpha"] == model.alpha_
 
 
 # Errors
@@ -202,26 +199,12 @@ def test_outputs_are_averaged():
     np.testing.assert_allclose(joint, np.mean(alone, axis=0))
 
 
-def test_scalers_see_the_training_rows_of_a_fold():
-    X, y, qid = data()
-    X *= [1e3, 1.0, 1.0, 1e-3]
-    search = AlphaSearch(RankRLS(), Problem(X, [Preferences.from_scores(y, qid)]), StandardScaler())
-    folds = search.folds(3)
-    for (train, test), errors in zip(folds, search.errors(np.array([0.1]), folds), strict=True):
-        scaler = StandardScaler().fit(X[train])
-        model = RankRLS(0.1).fit(scaler.transform(X[train]), y[train], qid=qid[train])
-        expected = textbook_error(y[test], model.predict(scaler.transform(X[test])), qid[test])
-        assert errors == pytest.approx(expected)
-    scaled = AlphaSearch(RankRLS(), Problem(StandardScaler().fit_transform(X), search.problem.outputs))
-    np.testing.assert_allclose(search.candidates(), scaled.candidates())
-
-
 # Candidates and folds
 
 
 def test_candidates_come_once_and_from_the_largest_down():
     X, y, _ = data()
-    search = AlphaSearch(RankSVM(), Problem(X, [Preferences.from_scores(y)]))
+    search = Folds(RankSVM(), Problem(X, [Preferences.from_scores(y)]))
     assert search.candidates([0.1, 10, 0.1, 1]).tolist() == [10, 1, 0.1]
 
 
@@ -230,10 +213,10 @@ def test_the_grid_does_not_depend_on_how_rows_are_stored(model, monkeypatch):
     X, y, qid = data()
     X[np.abs(X) < 0.5] = 0.0
     targets = [Preferences.from_scores(y, qid)]
-    grid = AlphaSearch(model, Problem(X, targets)).candidates()
+    grid = Folds(model, Problem(X, targets)).candidates()
     monkeypatch.setattr(pair_blocks, "_BLOCK_ENTRIES", 2 * len(X) + 1)  # two features at a time
     for other in (sp.csr_array(X), sp.csr_matrix(X), X.astype(np.float32)):
-        np.testing.assert_allclose(AlphaSearch(model, Problem(other, targets)).candidates(), grid, rtol=1e-6)
+        np.testing.assert_allclose(Folds(model, Problem(other, targets)).candidates(), grid, rtol=1e-6)
 
 
 def test_a_kernel_matrix_in_single_precision_has_a_path():
@@ -380,7 +363,7 @@ def test_a_search_stops_early_and_the_same_way_each_time():
 def test_folds_that_take_too_much_memory_come_one_after_the_other(monkeypatch):
     X, y = wide_data()
     together = RankSVMCV().fit(X, y)
-    monkeypatch.setattr("rankwise.model_selection.search.MOST_BYTES", 0)
+    monkeypatch.setattr("rankwise.model_selection.folds.MOST_BYTES", 0)
     np.testing.assert_array_equal(RankSVMCV().fit(X, y).cv_errors_, together.cv_errors_)
 
 
@@ -400,23 +383,22 @@ def test_alphas_that_are_given_are_all_visited(model):
     assert found.cv_errors_.shape == (len(ALPHAS), 4)
 
 
-class Planned(AlphaSearch):
-    """A search with errors by the logarithm of alpha."""
+class Planned(HeldOut):
+    """Errors by the logarithm of alpha."""
 
     def __init__(self, errors):
-        X, y, _ = data()
-        super().__init__(RankSVM(), Problem(X, [Preferences.from_scores(y)]))
         self.planned, self.visited = errors, []
 
-    def visits(self, alphas, folds):
-        for alpha in alphas:
+    def errors(self, values):
+        for alpha in values:
             self.visited.append(round(np.log10(alpha)))
-            yield np.array(self.planned[self.visited[-1]])
+            yield np.array([self.planned[self.visited[-1]]])
 
 
 def planned_choice(errors):
-    search, grid = Planned(errors), 10.0 ** -np.arange(4)
-    return search.choice(grid, search.visits(grid, []), []), search.visited
+    held_out = Planned(errors)
+    search = Search(is_over=partial(has_risen, chance=0.5), most_above=MOST_LARGER)
+    return search.choose(held_out, 10.0 ** -np.arange(4)), held_out.visited
 
 
 def test_a_search_goes_up_while_the_largest_alpha_is_the_best():
@@ -474,9 +456,10 @@ def test_ctrl_c_ends_the_search(model):
         raise KeyboardInterrupt
 
     model.set_params(callback=interrupt)
-    search = AlphaSearch(model, Problem(X, model.outputs(y, None)))
+    search = Folds(model, Problem(X, model.outputs(y, None)))
+    search.split(3)
     with pytest.raises(KeyboardInterrupt):
-        list(search.errors(np.array([1.0, 0.1]), search.folds(3)))
+        list(search.errors(np.array([1.0, 0.1])))
     assert len(calls) == 1
 
 

@@ -21,7 +21,8 @@ FINGERPRINT = "0" * 32
 def valid(folder):
     """Return the bytes of a checkpoint."""
     written = RunCheckpoint(f"{folder}/model", FINGERPRINT, 0.0)
-    written.state.coef, written.state.fold_errors = np.arange(3.0), [[0.5, 0.25]]
+    written.saved.coef = np.arange(3.0)
+    written.saved.search = {"grid": np.ones(2), "errors": np.ones((1, 1, 2)), "above": np.ones((0, 0, 0))}
     written.write()
     return written.path.read_bytes()
 

@@ -28,6 +28,8 @@ from rankwise.core.progress import about
 from rankwise.core.text import plural
 from rankwise.core.types import FloatVector
 from rankwise.data.backends import backend_of, in_memory
+from rankwise.estimators.base import with_classes
+from rankwise.estimators.fits import keep_classes
 from rankwise.estimators.inputs import require_labels
 from rankwise.estimators.parameters import CrossValidation, Jobs, Randomness, Verbosity
 from rankwise.evaluation.bootstrap import CONFIDENCE
@@ -148,7 +150,7 @@ class AutoRanker(Verbosity, Randomness, Jobs, AutoParameters, BaseEstimator):
         tags.target_tags.required = True
         tags.input_tags.sparse = tags.input_tags.allow_nan = True
         tags.input_tags.string = tags.input_tags.categorical = True
-        return tags
+        return with_classes(tags, self)
 
     def fit(
         self, X: Any, y: Any, *, qid: ArrayLike | None = None, sample_weight: ArrayLike | None = None
@@ -236,6 +238,7 @@ class AutoRanker(Verbosity, Randomness, Jobs, AutoParameters, BaseEstimator):
             self.best_estimator_ = winners[0].candidate.fit(task)
             self.best_name_ = winners[0].candidate.name
         self._keep_estimate(race, winners, estimate)
+        keep_classes(self, race.task.preferences)
         self.n_features_in_ = int(self.best_estimator_.n_features_in_)
         if hasattr(self.best_estimator_, "feature_names_in_"):
             self.feature_names_in_ = self.best_estimator_.feature_names_in_
@@ -267,6 +270,10 @@ class AutoRanker(Verbosity, Randomness, Jobs, AutoParameters, BaseEstimator):
         """
         rows = self._rows(X)
         return scores_of(self.best_estimator_, rows, "AutoRanker", qid)
+
+    def decision_function(self, X: Any, *, qid: ArrayLike | None = None) -> FloatVector:
+        """Return the score of each row, as `predict` does; see `RankSVM.decision_function`."""
+        return self.predict(X, qid=qid)
 
     def _rows(self, X: Any) -> Any:
         """Return rows as those of the fit."""

@@ -6,39 +6,22 @@ import hashlib
 import json
 import os
 from collections.abc import Callable
-from dataclasses import asdict, dataclass, field
-from pathlib import Path
 from time import monotonic
 from typing import Any
 
 import numpy as np
 
 from rankwise.cli.data import Data
-from rankwise.io.checkpoint import read_checkpoint, write_checkpoint
+from rankwise.cli.output import sentence
+from rankwise.core.warn import warn_caller
+from rankwise.io.checkpoint import Checkpoint
 
-VERSION = 2
 # Stopping rules and threads, which may change when a run is continued.
 FREE_SETTINGS = ("tol", "max_iter", "n_jobs")
 
 
-@dataclass
-class Saved:
-    """The state of a training.
-
-    `fold_errors` has one row per finished fold of cross-validation or, over the default grid, per candidate;
-    `coef` is None until the fit to all rows has begun.
-    """
-
-    fold_errors: list[list[float]] = field(default_factory=list)
-    coef: Any = None
-    iteration: int = 0
-    objective: float | None = None
-    gap: float | None = None
-    seconds: float = 0.0
-
-
-class RunCheckpoint:
-    """Write the state of a training beside its model, at an interval.
+class RunCheckpoint(Checkpoint):
+    """The checkpoint of a training, beside its model, which is written at an interval.
 
     Parameters
     ----------
@@ -51,67 +34,50 @@ class RunCheckpoint:
     """
 
     def __init__(self, model_path: str, fingerprint: str, interval: float):
-        self.path = Path(f"{model_path}.checkpoint")
+        super().__init__(f"{model_path}.checkpoint")
         self.fingerprint = fingerprint
         self.interval = interval
-        self.state = Saved()
+        self.note: Callable[[str], None] = warn_caller
         self._written = monotonic()
 
-    def load(self) -> bool:
-        """Load the state from the file; return whether there is one."""
-        try:
-            fingerprint, state = self._read()
-        except FileNotFoundError:
-            return False
-        if fingerprint != self.fingerprint:
+    def is_due(self, state: Any) -> bool:
+        """Return whether the interval has passed."""
+        return monotonic() - self._written >= self.interval
+
+    def starting_weights(self, n_weights: int) -> Any:
+        """Return the weights of the file that was loaded, if there are as many."""
+        coef = self.saved.coef
+        return None if self.is_searching or coef is None or coef.shape != (n_weights,) else coef
+
+    def resumed(self, progress: Any) -> None:
+        """Put into a search what the file that was loaded has."""
+        self.is_searching = True
+        self.put_into(progress)
+
+    def write(self) -> None:
+        """Write the file, and restart the interval."""
+        super().write()
+        self._written = monotonic()
+
+    def header(self) -> dict[str, Any]:
+        """Return the fingerprint."""
+        return {"fingerprint": self.fingerprint}
+
+    def check_header(self, header: dict[str, Any]) -> None:
+        """Refuse a file of other data or settings."""
+        if header.get("fingerprint") != self.fingerprint:
             raise ValueError(
                 f"{str(self.path)!r} is a checkpoint of other data or settings; use the original ones, or "
                 "train without --resume."
             )
-        self.state = state
-        return True
 
-    def due(self) -> bool:
-        """Tell whether the interval has passed."""
-        return monotonic() - self._written >= self.interval
-
-    def put_off(self) -> None:
-        """Restart the interval."""
-        self._written = monotonic()
-
-    def write(self) -> None:
-        """Write the state atomically."""
-        state = asdict(self.state)
-        coef = state.pop("coef")
-        write_checkpoint(
-            self.path, {"version": VERSION, "fingerprint": self.fingerprint, "state": state}, coef
-        )
-        self.put_off()
+    def not_written(self, error: OSError) -> None:
+        """Report that the file could not be written."""
+        self.note(f"warning: the checkpoint could not be written. {sentence(error)}")
 
     def delete(self) -> None:
         """Remove the file, if there is one."""
         self.path.unlink(missing_ok=True)
-
-    def _read(self) -> tuple[str, Saved]:
-        try:
-            header, coef = read_checkpoint(self.path)
-            if header["version"] != VERSION:
-                raise ValueError
-            return header["fingerprint"], saved(coef=coef, **header["state"])
-        except (ValueError, TypeError, KeyError):
-            raise ValueError(
-                f"{str(self.path)!r} is not a complete checkpoint of this version of rankwise; delete it, or "
-                "train without --resume."
-            ) from None
-
-
-def saved(coef: Any, fold_errors: Any, **numbers: Any) -> Saved:
-    """Return the state of a file; refuse values of other types than were written."""
-    if fold_errors and np.array(fold_errors, dtype=np.float64).ndim != 2:
-        raise ValueError
-    if not all(isinstance(number, int | float | None) for number in numbers.values()):
-        raise TypeError
-    return Saved(fold_errors, coef, int(numbers.pop("iteration")), **numbers)
 
 
 def fingerprint(data: Data, settings: dict[str, Any]) -> str:

@@ -68,6 +68,23 @@ class Recipe:
         """Return a new estimator."""
         return ranker_class(self.method, self.light)(**(self.parameters | more))
 
+    def searching(self, options: argparse.Namespace) -> Any:
+        """Return a new estimator that chooses alpha, or the trees, by the options."""
+        from rankwise import estimators
+        from rankwise.model_selection.scoring import as_scoring
+
+        kind = getattr(estimators, f"{ESTIMATORS[self.method]}CV")
+        known = kind().get_params(deep=False)
+        given = {name: value for name, value in self.parameters.items() if name in known}
+        is_plain = self.scoring == "distance" or self.undefined == "skip"
+        scoring = self.scoring if is_plain else as_scoring(self.scoring, self.undefined)
+        given |= {"cv": options.folds, "scoring": scoring}
+        if "alphas" in known:
+            given["alphas"] = options.alphas
+        elif "n_estimators" in given:
+            given["param_grid"] = [{}]  # the number of trees is chosen alone
+        return kind(**given)
+
     @property
     def tuned(self) -> str:
         """The parameter that cross-validation chooses."""
@@ -236,9 +253,9 @@ def takes_queries(ranker: Any) -> bool:
     return "qid" in inspect.signature(ranker.fit).parameters
 
 
-def fit_ranker(ranker: Any, X: Any, y: Any, qid: Any) -> Any:
+def fit_ranker(ranker: Any, X: Any, y: Any, qid: Any, **more: Any) -> Any:
     """Fit an estimator, with the queries if there are any."""
-    return ranker.fit(X, y) if qid is None else ranker.fit(X, y, qid=qid)
+    return ranker.fit(X, y, **more) if qid is None else ranker.fit(X, y, qid=qid, **more)
 
 
 def load_any_model(path: str) -> Any:

@@ -13,6 +13,7 @@ from contextlib import contextmanager
 from time import perf_counter
 from typing import IO, Any
 
+from rankwise.core.memory import human_bytes
 from rankwise.core.progress import about
 from rankwise.core.text import printable, printable_lines
 
@@ -192,3 +193,17 @@ def sentence(error: BaseException) -> str:
     if isinstance(error, MemoryError):
         return f"There is not enough memory. {error}".strip()
     return str(error)
+
+
+def rounds_in_words(log: Any) -> str:
+    """Return the rounds of a fit on Dask so far and the bytes that they moved; empty for a fit in memory.
+
+    Examples
+    --------
+    >>> from rankwise.distributed import RoundLog
+    >>> rounds_in_words(RoundLog(rounds=12, sent=3_400_000)), rounds_in_words(None)
+    (', round 12, 3.4 MB moved', '')
+    """
+    if log is None:
+        return ""
+    return f", round {log.rounds}" + (f", {human_bytes(log.bytes_moved)} moved" if log.bytes_moved else "")

@@ -67,18 +67,16 @@ def run(options: argparse.Namespace, console: Console) -> None:
 
 def compare(options: argparse.Namespace, console: Console, recipe: Any, data: Any, reading: float) -> None:
     """Cross-validate and report; with -o, fit the best model. `reading` has the seconds it took to read."""
-    from rankwise.cli.training import choose, learn
+    from rankwise.cli.training import learn
 
-    if options.output is None:
-        choice = choose(options, console, recipe, data)
-        values = {"rows": len(data.y), "queries": data.n_queries, "method": options.method}
-        console.result(
-            {"command": "tune"} | values | choice_values(choice, recipe.tuned),
-            choice_lines(choice, recipe.tuned),
-        )
-        return
     outcome = learn(options, console, recipe, data, tune=True)
-    values = report_values(options, data, outcome, reading)
-    train.save(options, data, outcome)
-    lines = [*choice_lines(outcome.choice, recipe.tuned), "", *report_lines(values), *click_lines(data.y)]
-    console.result({"command": "tune"} | values | values.pop("cross_validation"), lines)
+    lines = choice_lines(outcome.choice, recipe.tuned)
+    if options.output is None:
+        values = {"rows": len(data.y), "queries": data.n_queries, "method": options.method}
+        values |= choice_values(outcome.choice, recipe.tuned)
+    else:
+        values = report_values(options, data, outcome, reading)
+        train.save(options, data, outcome)
+        lines += ["", *report_lines(values), *click_lines(data.y)]
+        values |= values.pop("cross_validation")
+    console.result({"command": "tune"} | values, lines)

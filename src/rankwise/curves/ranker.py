@@ -27,7 +27,7 @@ from rankwise.estimators.auto_alpha import AUTO
 from rankwise.estimators.fits import PairwiseFits
 from rankwise.estimators.pairwise import PairwiseRanker
 from rankwise.estimators.parameters import Callback, CurveParameters, Jobs, Strength, Verbosity, WarmStart
-from rankwise.losses import LOSSES
+from rankwise.losses import loss_over
 from rankwise.model_selection.tunable import Problem, Space
 from rankwise.preferences.base import weighing_rows
 from rankwise.solvers import chosen_solver
@@ -311,7 +311,7 @@ class BaseCurveRanker(PairProbability, PairwiseRanker):
         rough = copy(self).set_params(tol=max(self.tol, SCREEN_TOL), callback=None, verbose=0)
         scores = space.design.matvec(PairwiseFits(rough, space, problem).solve(alpha).coef)
         axes = curves.features.coarse_axes(weighing_columns(problem), SCREEN_BINS)
-        loss = LOSSES[self.loss](problem.preferences, average=self.average, n_threads=n_threads)
+        loss = loss_over(self.loss, problem.preferences, average=self.average, n_threads=n_threads)
         sums = memory_cell_sums(X) if isinstance(X, np.ndarray) else X.cell_sums
         return best_pairs(axes, sums, loss, scores, pairs, count)
 

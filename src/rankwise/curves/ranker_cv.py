@@ -13,13 +13,22 @@ from rankwise.estimators.parameters import (
     Comparison,
     CurveParameters,
     Jobs,
+    Randomness,
     Verbosity,
 )
 
 
 @dataclass(eq=False, repr=False)
 class CurveRankerCV(
-    PairwiseRankerCV, BaseCurveRanker, Verbosity, Jobs, Callback, CurveParameters, Comparison, Candidates
+    PairwiseRankerCV,
+    BaseCurveRanker,
+    Verbosity,
+    Randomness,
+    Jobs,
+    Callback,
+    CurveParameters,
+    Comparison,
+    Candidates,
 ):
     """A sum of curves with alpha chosen by cross-validation over queries, then fitted to all rows.
 
@@ -32,7 +41,8 @@ class CurveRankerCV(
         Candidates; by default powers of ten relative to the scale of the data, visited as in `RankSVMCV`.
         At the first, the range of the scores is about one margin.
     cv : int, splitter or iterable of (train, test)
-        An int assigns queries (rows, if there are no queries) to folds at random, the same in each fit.
+        An int assigns queries (rows, if there are no queries) to folds at random, the same in each fit unless
+        `random_state` changes.
     scoring : str, callable or scikit-learn scorer, optional
         The measure to choose alpha by, as in `RankSVMCV`.
     loss, n_bins, ... :

@@ -221,8 +221,8 @@ class WorkerLoss:
     def __init__(self, design: WholeQueryDesign, loss: PairwiseLoss):
         self._design, engine, n = design, design.engine, design.n_partitions
         self.preferences, self.average = loss.preferences, loss.average
-        kind, average, pieces = type(loss), loss.average, located_pieces(design, loss)
-        self._losses = Pinned(engine, lambda: engine.map(LocalLoss, [kind] * n, pieces(), [average] * n))
+        make, average, pieces = loss.maker(), loss.average, located_pieces(design, loss)
+        self._losses = Pinned(engine, lambda: engine.map(LocalLoss, [make] * n, pieces(), [average] * n))
         if not isinstance(loss.preferences, RemotePreferences):
             self.at_zero, self.bounds = loss.at_zero, loss.bounds
             return
@@ -303,10 +303,10 @@ def partition_preferences(loss: PairwiseLoss, borders: NDArray[np.int64]) -> lis
 class LocalLoss:
     """The loss of one partition times its fraction of the weight of all pairs; zero if it has no pairs."""
 
-    def __init__(self, kind: type, piece: PartitionPreferences, average: str):
+    def __init__(self, make: Callable[..., PairwiseLoss], piece: PartitionPreferences, average: str):
         self.fraction = piece.fraction
         self.n_rows = piece.preferences.n_rows
-        self.loss: Any = kind(piece.preferences, average=average) if piece.fraction > 0 else None
+        self.loss: Any = make(piece.preferences, average=average) if piece.fraction > 0 else None
 
     def plane(self, scores: FloatVector) -> tuple[float, FloatVector, float]:
         """Return the value, the slopes and the offset."""

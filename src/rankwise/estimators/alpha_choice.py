@@ -2,20 +2,36 @@
 
 from __future__ import annotations
 
+from functools import partial
+from numbers import Integral
 from typing import Any
 
-import numpy as np
 from numpy.typing import ArrayLike
+from sklearn.utils import check_random_state
 
 from rankwise.core.types import FloatArray
 from rankwise.estimators.base import BaseRanker
 from rankwise.estimators.inputs import labels_alone, read_validation
-from rankwise.model_selection.remote_search import RemoteSearch, suits_remote_search
-from rankwise.model_selection.search import AlphaSearch, Choice, Fold
+from rankwise.model_selection.folds import Folds
+from rankwise.model_selection.remote_search import RemoteFolds, suits_remote_search
+from rankwise.model_selection.search import CHANCE, MOST_LARGER, Choice, HeldOut, Search, has_risen
 from rankwise.model_selection.tunable import Problem
 
 # The folds if `cv` is None.
 DEFAULT_FOLDS = 5
+
+
+def seed_of(random_state: Any) -> int:
+    """Return the seed of folds: the same for each fit, unless `random_state` is a generator.
+
+    Examples
+    --------
+    >>> seed_of(None), seed_of(7)
+    (0, 7)
+    """
+    if random_state is None or isinstance(random_state, Integral):
+        return int(random_state or 0)
+    return int(check_random_state(random_state).randint(2**31 - 1))
 
 
 class ChoosesAlpha(BaseRanker):
@@ -32,6 +48,7 @@ class ChoosesAlpha(BaseRanker):
     alphas_: FloatArray
     cv: Any
     scoring: Any
+    callback: Any = None
 
     def with_alpha(self, alpha: float) -> Any:
         """Return the estimator for one alpha."""
@@ -39,19 +56,20 @@ class ChoosesAlpha(BaseRanker):
         parameters = self.get_params(deep=False)
         return self.plain(alpha=alpha, **{name: parameters[name] for name in known if name in parameters})
 
-    def _search(self, problem: Problem, y: Any, qid: ArrayLike | None) -> AlphaSearch:
+    def _held_out(self, problem: Problem, y: Any, qid: ArrayLike | None) -> Folds:
+        """Return the folds to be, which know what they are judged by."""
         scoring = self.default_scoring if self.scoring is None else self.scoring
         labels = labels_alone(y, qid) if callable(scoring) else None
         stays = getattr(problem.outputs[0], "stays_with_rows", False)
-        kind = RemoteSearch if stays else AlphaSearch
-        search = kind(self.with_alpha(1.0), problem, scoring=scoring, y=labels, pooled=self.pooled)
-        if search.scoring == "log_loss" and self.default_scoring != "log_loss":
+        kind = RemoteFolds if stays else Folds
+        folds = kind(self.with_alpha(1.0), problem, scoring, labels, self.pooled)
+        if folds.scoring == "log_loss" and self.default_scoring != "log_loss":
             raise ValueError(
                 f"scoring='log_loss' needs scores that are log odds, which {type(self).__name__} does not "
                 "have; use RankLogisticCV."
             )
-        self.scoring_ = search.scoring
-        return search
+        self.scoring_ = folds.scoring
+        return folds
 
     @property
     def labels_may_stay(self) -> bool:
@@ -59,21 +77,19 @@ class ChoosesAlpha(BaseRanker):
         scoring = self.default_scoring if self.scoring is None else self.scoring
         return suits_remote_search(DEFAULT_FOLDS if self.cv is None else self.cv, scoring, self.pooled)
 
-    def _folds(self, search: AlphaSearch, y: Any, qid: ArrayLike | None, validation: Any) -> list[Fold]:
-        """Return the folds of `cv`, or the validation rows as the only one."""
+    def _split(self, folds: Folds, y: Any, qid: ArrayLike | None, validation: Any) -> None:
+        """Make the folds of `cv`, or take the validation rows as the only one."""
         if validation is None:
-            return search.folds(DEFAULT_FOLDS if self.cv is None else self.cv, y, qid)
-        return [read_validation(self, validation)]
-
-    def _choice(self, search: AlphaSearch, folds: list[Fold]) -> Choice:
-        """Compare the candidates `alphas_` over folds, and keep those that were visited.
-
-        All that the user gave are visited.
-        """
-        visits = search.visits(self.alphas_, folds)
-        if self.alphas is None:
-            choice = search.choice(self.alphas_, visits, folds)
+            folds.split(DEFAULT_FOLDS if self.cv is None else self.cv, y, qid, seed_of(self.random_state))
         else:
-            choice = Choice(self.alphas_, np.array(list(visits)), search.scoring)
+            folds.splits = [read_validation(self, validation)]
+
+    def _choice(self, held_out: HeldOut) -> Choice:
+        """Compare the candidates `alphas_`, and keep those that were visited: all that the user gave."""
+        search = Search(self.scoring_, callback=self.callback)
+        if self.alphas is None:
+            search.is_over = partial(has_risen, chance=CHANCE.get(self.scoring_))
+            search.most_above = MOST_LARGER
+        choice = search.choose(held_out, self.alphas_)
         self.alphas_ = choice.alphas
         return choice

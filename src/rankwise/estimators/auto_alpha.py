@@ -11,7 +11,7 @@ from sklearn.base import clone
 from rankwise.data.backends import backend_of, in_memory
 from rankwise.data.row_parts import whole_queries_of
 from rankwise.estimators.inputs import read_preferences
-from rankwise.losses import LOSSES, Smooth
+from rankwise.losses import Smooth, loss_class
 from rankwise.model_selection.search import EdgeOfGridWarning
 from rankwise.preferences import FewRowsError, NoPairsError
 
@@ -68,7 +68,7 @@ def _shape(X: Any) -> tuple[int, int]:
 def cv_for(model: Any, X: Any, y: Any, qid: Any) -> int | str:
     """Return the `cv` of the search: queries left out, or five folds, or one per query if these are fewer."""
     n_queries = _n_ranked(y, qid)
-    if n_queries > 1 and issubclass(LOSSES[model.loss], Smooth) and _can_leave_out(model, X):
+    if n_queries > 1 and issubclass(loss_class(model.loss), Smooth) and _can_leave_out(model, X):
         return "leave-query-out"
     return min(N_FOLDS, n_queries) if n_queries > 1 else N_FOLDS
 

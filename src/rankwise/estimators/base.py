@@ -12,9 +12,11 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, clone
 from sklearn.exceptions import UndefinedMetricWarning
+from sklearn.utils import ClassifierTags
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from rankwise.core.checks import as_array, as_codes
+from rankwise.core.states import State
 from rankwise.core.threads import thread_count
 from rankwise.core.types import FloatArray, FloatVector
 from rankwise.core.warn import warn_caller
@@ -28,7 +30,7 @@ from rankwise.estimators.spaces import function_space
 from rankwise.kernels import kernel_scores
 from rankwise.losses import Hinge
 from rankwise.metrics import ranking_error
-from rankwise.model_selection.search import margin_alphas
+from rankwise.model_selection.grids import margin_alphas
 from rankwise.model_selection.tunable import Fits, Problem, Space
 from rankwise.preferences import Preferences
 from rankwise.preferences.outputs import is_preferences_list
@@ -83,7 +85,7 @@ class BaseRanker(BaseEstimator):
         tags.target_tags.required = True
         tags.input_tags.sparse = True
         tags.input_tags.pairwise = getattr(self, "kernel", "linear") == "precomputed"
-        return tags
+        return with_classes(tags, self)
 
     def predict(self, X: Any) -> FloatVector:
         """Return the score of each row; within a query, sort by it.
@@ -108,6 +110,18 @@ class BaseRanker(BaseEstimator):
             return row_scores(X, self.coef_, n_threads)
         basis = self.basis_indices_ if self.basis_ is None else self.basis_
         return kernel_scores(X, basis, self.dual_coef_, n_threads=n_threads, **self._kernel_arguments)
+
+    def decision_function(self, X: Any) -> FloatVector:
+        """Return the score of each row, as `predict` does: scikit-learn's scorers ask for it by this name.
+
+        A model that was fitted to two labels counts as a binary classifier: `RocCurveDisplay`,
+        `CalibratedClassifierCV` and the scorers "roc_auc" and "average_precision" take it.
+
+        Parameters
+        ----------
+        X : array, sparse matrix or frame of shape (n_rows, n_features)
+        """
+        return self.predict(X)
 
     def rank(self, X: Any, qid: ArrayLike | None = None) -> NDArray[np.int64]:
         """Return the position of each row within its query, 0 for the best; equal scores keep their order.
@@ -233,12 +247,23 @@ class BaseRanker(BaseEstimator):
             self._kernel_arguments = features.kernel_arguments
 
 
+def with_classes(tags: Any, model: Any) -> Any:
+    """Return the tags of a binary classifier if a model was fitted to two labels."""
+    if np.shape(getattr(model, "classes_", 0)) == (2,):
+        tags.estimator_type, tags.classifier_tags = "classifier", ClassifierTags(multi_class=False)
+    return tags
+
+
 @dataclass(frozen=True)
 class Refits:
     """Fits by the method `fit` of an estimator, one after the other."""
 
     model: BaseRanker
     problem: Problem
+
+    def state(self) -> State:
+        """Return nothing: no fit starts from another."""
+        return {}
 
     def scores(self, alphas: FloatVector, rows: Any) -> Iterable[FloatArray]:
         """Score other rows by the fit for each alpha in turn: shape (1, n_rows)."""

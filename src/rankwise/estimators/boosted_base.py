@@ -61,6 +61,8 @@ def _is_logistic(model: Any) -> bool:
 class BaseBoostedRanker(PairProbability, BaseRanker):
     """A sum of trees with a pairwise loss."""
 
+    tuned = "n_estimators"
+
     loss: str
     n_estimators: int | None
     learning_rate: float

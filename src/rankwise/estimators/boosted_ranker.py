@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Self
 
 import numpy as np
@@ -25,8 +26,9 @@ from rankwise.estimators.parameters import (
     Verbosity,
     WarmStart,
 )
-from rankwise.estimators.tree_growth import TreeRows, grown_together, import_lightgbm
+from rankwise.estimators.tree_growth import Growths, TreeRows, has_waited, import_lightgbm
 from rankwise.estimators.tree_stopping import FIXED_TREES, MOST_TREES, check_stopping, inner_folds
+from rankwise.model_selection.search import Search
 from rankwise.model_selection.tunable import Problem
 
 # The numbers of trees that a search compares, as fractions of the largest.
@@ -132,7 +134,6 @@ class BoostedRanker(
     True
     """
 
-    tuned = "n_estimators"
     fits_all_at_once = True
 
     @with_one_blas_thread
@@ -179,7 +180,8 @@ class BoostedRanker(
         n_trees = self._most_trees(stops=bool(folds) or held_out is not None)
         if folds:
             growths = [grower.growth(*rows.split(fold)) for fold in folds]
-            errors = grown_together(growths, n_trees, self.early_stopping_rounds).mean(axis=1)
+            waited = partial(has_waited, patience=self.early_stopping_rounds)
+            errors = Search(is_over=waited).choose(Growths(growths), np.arange(1.0, n_trees + 1)).mean
             n_trees = 1 + int(np.argmin(errors))
         booster, course = grower.train(
             rows,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -10,7 +11,7 @@ from numpy.typing import ArrayLike
 from sklearn.model_selection import ParameterGrid
 
 from rankwise.core.threads import with_one_blas_thread
-from rankwise.core.types import FloatArray
+from rankwise.estimators.alpha_choice import seed_of
 from rankwise.estimators.boosted_base import GROWTH, BaseBoostedRanker
 from rankwise.estimators.inputs import read_validation
 from rankwise.estimators.parameters import (
@@ -22,9 +23,11 @@ from rankwise.estimators.parameters import (
     Trees,
     Verbosity,
 )
-from rankwise.estimators.tree_growth import Grower, TreeRows, grown_together, import_lightgbm
+from rankwise.estimators.tree_growth import Grower, Growths, TreeRows, has_waited, import_lightgbm
 from rankwise.estimators.tree_stopping import MOST_TREES
-from rankwise.model_selection.search import AlphaSearch, Validation
+from rankwise.model_selection.fold_rows import Validation
+from rankwise.model_selection.folds import Folds
+from rankwise.model_selection.search import Choice, Search
 from rankwise.model_selection.tunable import Problem
 
 # The default candidates, from the simplest; each changes some parameters of the model.
@@ -61,8 +64,8 @@ reg_lambda, early_stopping_rounds, categorical_features, lightgbm_parameters, av
 random_state, verbose :
         As in `BoostedRanker`; a candidate replaces the parameters that it names.
     cv : int, splitter or iterable of (train, test)
-        An int assigns queries (rows, if there are no queries) to folds at random, the same at each fit; if
-        explicit pairs share rows, it assigns the pairs.
+        An int assigns queries (rows, if there are no queries) to folds at random, the same at each fit unless
+        `random_state` changes; if explicit pairs share rows, it assigns the pairs.
     scoring : str, optional
         The measure to choose by ("error", "concordance", "ndcg@10", "map", "mrr", "p@5", "tau" or, with
         `loss="logistic"`, "log_loss"); by default the ranking error.
@@ -126,10 +129,10 @@ random_state, verbose :
             replace(grower, parameters=self._parameters(problem.X.shape[0], seed, **candidate))
             for candidate in self.candidates_
         ]
-        errors = [self._errors(each, parts) for each in growers]
         self.scoring_ = grower.criterion.key
-        self.n_trees_ = np.array([1 + np.argmin(found.mean(axis=1)) for found in errors])
-        self.cv_errors_ = np.array([found[n - 1] for found, n in zip(errors, self.n_trees_, strict=True)])
+        choices = [self._number(each, parts) for each in growers]
+        self.n_trees_ = np.array([int(choice.alpha) for choice in choices])
+        self.cv_errors_ = np.array([choice.errors[choice.best] for choice in choices])
         best = int(np.argmin(self.cv_errors_.mean(axis=1)))
         n_trees = int(self.n_trees_[best])
         self.best_params_ = self.candidates_[best] | {"n_estimators": n_trees}
@@ -137,21 +140,22 @@ random_state, verbose :
         self._keep(booster, n_trees, growers[best], problem.X.shape[0])
         return self
 
-    def _errors(self, grower: Grower, parts: list[tuple[TreeRows, TreeRows]]) -> FloatArray:
-        """Return the error of each fold after 1, 2, ... trees: shape (n_trees, n_folds)."""
+    def _number(self, grower: Grower, parts: list[tuple[TreeRows, TreeRows]]) -> Choice:
+        """Choose the number of trees by the errors of each fold after 1, 2, ... trees."""
         most = MOST_TREES if self.n_estimators is None else self.n_estimators
-        growths = [grower.growth(*part) for part in parts]
-        return grown_together(growths, most, self.early_stopping_rounds)
+        held_out = Growths([grower.growth(*part) for part in parts])
+        search = Search(self.scoring_, partial(has_waited, patience=self.early_stopping_rounds))
+        return search.choose(held_out, np.arange(1.0, most + 1))
 
     def _parts(
         self, rows: TreeRows, y: Any, qid: ArrayLike | None, validation: Any
     ) -> list[tuple[TreeRows, TreeRows]]:
         """Return the rows to learn from and those held out, of each fold."""
         if validation is not None:
-            held_out = read_validation(self, validation)
-            return [(rows, TreeRows(held_out.X, held_out.outputs[0]))]
-        search = AlphaSearch(self, Problem(rows.X, [rows.preferences]))
-        folds = search.folds(5 if self.cv is None else self.cv, y, qid)
+            judged = read_validation(self, validation)
+            return [(rows, TreeRows(judged.X, judged.outputs[0]))]
+        held_out: Any = Folds(self, Problem(rows.X, [rows.preferences]))
+        folds = held_out.split(5 if self.cv is None else self.cv, y, qid, seed_of(self.random_state))
         return [rows.split(fold) for fold in folds if not isinstance(fold, Validation)]
 
 

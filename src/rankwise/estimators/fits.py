@@ -14,7 +14,10 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from rankwise.core.checks import check_count, check_features, check_positive
+from rankwise.core.states import State, nested, part_of
 from rankwise.core.threads import thread_count
 from rankwise.core.types import FloatArray, FloatVector
 from rankwise.data.backends import RowsLostError
@@ -58,6 +61,16 @@ def hinted(space: Space, model: BaseRanker) -> Space:
     return space
 
 
+def keep_classes(model: Any, preferences: Preferences) -> None:
+    """Store two labels as scikit-learn's binary classifiers do, under `classes_`."""
+    model.__dict__.pop("classes_", None)  # of a previous fit
+    labels = getattr(preferences, "values", None)
+    if labels is not None and labels.ndim == 1 and preferences.event is None:
+        low, high = labels.min(), labels.max()
+        if ((labels == low) | (labels == high)).all():
+            model.classes_ = np.array([low, high])
+
+
 def keep_pairs(model: BaseRanker, preferences: Preferences, has_queries: bool) -> None:
     """Store the number of pairs, of which there must be some, and whether rows were compared in queries.
 
@@ -66,6 +79,7 @@ def keep_pairs(model: BaseRanker, preferences: Preferences, has_queries: bool) -
     preferences.require_pairs()
     model.fitted_with_qid_ = has_queries
     model.n_pairs_ = preferences.n_pairs
+    keep_classes(model, preferences)
     if has_queries:
         share = preferences.query_factor("queries")
         if 2 * (n_without := int((share == 0).sum())) > len(share):
@@ -161,46 +175,44 @@ class PairwiseFits:
         return replace(self, model=model)
 
     def compared(self, alphas: FloatVector) -> Iterator[SolverResult]:
-        """Yield fits to compare alphas by, from the largest alpha down.
+        """Yield fits to compare alphas by, each warm-started from the one before."""
+        for alpha in alphas:
+            result = self.course.visit(float(alpha))
+            if result.status == "interrupted":  # there is no model yet to keep
+                raise KeyboardInterrupt
+            yield result
 
-        With `solver="auto"` these are descents without a certificate, up to the first alpha at which the
-        kinks of the loss stop a descent. The others are certified to `COMPARED` times `tol`.
-        """
-        coef, n_done = None, 0
-        model = copy(self.model)
-        model.tol, model.max_iter = COMPARED * model.tol, min(model.max_iter, MOST_COMPARED)
-        for result in self._descended(alphas):
-            coef, n_done = result.coef, n_done + 1
-            yield _uninterrupted(result)
-        for result in replace(self, model=model).along(alphas[n_done:], coef):
-            yield _uninterrupted(result)
+    @cached_property
+    def course(self) -> Course:
+        """What fits that are compared hand on from one alpha to the next."""
+        return Course(self)
 
-    def _descent(self) -> Descent | None:
+    def state(self) -> State | None:
+        """Return the state that the next fit to compare starts from, or None if it is not in memory."""
+        return self.course.state()
+
+    def restore(self, state: State) -> None:
+        """Continue from the state of fits to the same problem."""
+        self.course.restore(state)
+
+    def descent(self) -> Descent | None:
+        """Return a descent on the loss of all pairs, or None if another solver is named or suits better."""
         if self.model.solver != "auto":
             return None
         if self.problem.preferences.stays_with_rows:
             return descent_of(*self.placed(self.problem.preferences))
         return descent_of(self.space.design, self.loss)
 
-    def _descended(self, alphas: FloatVector) -> Iterator[SolverResult]:
-        descent = self._descent()
-        if descent is None:
-            return
-        for alpha in alphas:
-            monitor = Monitor(self.model.verbose, self.model.callback)
-            result = descent.minimise(float(alpha), self.model.tol, monitor)
-            if result is None:
-                return
-            yield result
-
-    def chosen(self, choice: Choice, start: FloatVector | None = None) -> tuple[float, SolverResult]:
+    def chosen(self, choice: Choice, held_out: Any) -> tuple[float, SolverResult]:
         """Fit the chosen alpha; return it and its result, or those that an interrupted path has reached.
 
-        `start` has weights near the solution, if some are known.
+        The fit starts from the weights of a checkpoint, or from weights that the search has found.
         """
+        start = starting_weights(self.model, self.space.design.shape[1])
+        start = held_out.start(choice.alpha) if start is None else start
         if start is not None:
             return choice.alpha, self.solve(choice.alpha, start)
-        descent = self._descent()
+        descent = self.descent()
         near = None if descent is None else descent.minimise(choice.alpha, self.model.tol)
         if near is not None and near.status == "interrupted":
             return choice.alpha, near
@@ -233,11 +245,51 @@ class PairwiseFits:
             yield model
 
 
-def _uninterrupted(result: SolverResult) -> SolverResult:
-    """Pass Ctrl-C on from a fit that is only compared: there is no model yet to keep."""
-    if result.status == "interrupted":
-        raise KeyboardInterrupt
-    return result
+class Course:
+    """Fits of one problem to compare alphas by, from the largest alpha down.
+
+    With `solver="auto"` these are descents without a certificate, up to the first alpha at which the kinks of
+    the loss stop a descent. The others are certified to `COMPARED` times `tol`.
+    """
+
+    def __init__(self, fits: PairwiseFits):
+        model = copy(fits.model)
+        model.tol, model.max_iter = COMPARED * model.tol, min(model.max_iter, MOST_COMPARED)
+        self._plain, self._certified = fits, replace(fits, model=model).handing_on()
+        self._descent = fits.descent()
+        self._coef: FloatVector | None = None
+
+    def visit(self, alpha: float) -> SolverResult:
+        """Fit one alpha, from the weights of the last one."""
+        result, model = None, self._plain.model
+        if self._descent is not None:
+            result = self._descent.minimise(alpha, model.tol, Monitor(model.verbose, model.callback))
+        if result is None:
+            self._descent = None
+            result = self._certified.solve(alpha, self._coef)
+        self._coef = result.coef
+        return result
+
+    def state(self) -> State | None:
+        """Return the weights and the state of the descent, or the planes that certified fits share."""
+        if self._coef is None:
+            return {}
+        if self._descent is not None:
+            state = self._descent.state()
+            return None if state is None else nested("descent", state)
+        planes = self._certified.carried.get("planes")
+        return {"coef": self._coef} | ({} if planes is None else nested("planes", planes.state()))
+
+    def restore(self, state: State) -> None:
+        """Continue from the state of fits to the same problem."""
+        if descent := part_of(state, "descent"):
+            assert self._descent is not None, "the same problem has a descent"
+            self._descent.restore(descent)
+            self._coef = descent["coef"]
+            return
+        self._descent, self._coef = None, state["coef"]
+        if planes := part_of(state, "planes"):
+            self._certified.carried["planes"].restore(planes)
 
 
 @contextmanager
@@ -269,7 +321,7 @@ def starting_weights(model: BaseRanker, n_weights: int) -> FloatVector | None:
     saved = getattr(model.callback, "starting_weights", None)
     if saved is not None and (weights := saved(n_weights)) is not None:
         return weights
-    previous = getattr(model, "_weights", None) if model.warm_start else None
+    previous = getattr(model, "_weights", None) if getattr(model, "warm_start", False) else None
     return previous.copy() if previous is not None and len(previous) == n_weights else None
 
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from rankwise.core.states import joined, nested, part_of
 from rankwise.core.types import FloatArray, FloatVector
 from rankwise.data.design import Design
 from rankwise.estimators.fits import PairwiseFits
@@ -86,6 +87,25 @@ class FoldDescents:
             descent.curvature = copy(self._sample.curvature)
         last, self._ahead = self._ahead, result.coef
         return self._ahead - last
+
+    def state(self) -> dict[str, FloatArray] | None:
+        """Return the arrays from which the next alpha starts, or None if scores are not in memory."""
+        states = [descent.state() for descent in (self._sample, *self._descents)]
+        of_sample, *of_folds = [state for state in states if state is not None]
+        if len(of_folds) < len(self._descents):
+            return None
+        found = {"ahead": self._ahead, "alphas": np.array(list(self._coef))}
+        found |= {"coef": np.array(list(self._coef.values()))}
+        return found | nested("sample", of_sample) | joined(of_folds)
+
+    def restore(self, state: dict[str, FloatArray]) -> None:
+        """Continue from the state of other descents of the same folds."""
+        self._ahead = state["ahead"]
+        self._coef = dict(zip(state["alphas"].tolist(), state["coef"], strict=True))
+        self._sample.restore(part_of(state, "sample"))
+        for k, descent in enumerate(self._descents):
+            descent.curvature = copy(self._sample.curvature)
+            descent.restore(part_of(state, str(k)))
 
     def start(self, alpha: float) -> FloatVector | None:
         """Return weights near those of all rows, the mean over folds, if the alpha was visited."""

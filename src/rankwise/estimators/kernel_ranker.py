@@ -21,6 +21,7 @@ from rankwise.data.backends import backend_of, in_memory
 from rankwise.data.categories import one_row
 from rankwise.estimators.base import BaseRanker
 from rankwise.estimators.feature_scales import learn_scales
+from rankwise.estimators.fits import keep_classes
 from rankwise.estimators.inputs import read_preferences, require_labels
 from rankwise.estimators.parameters import KernelRankerParameters
 from rankwise.estimators.rank_logistic import RankLogistic
@@ -184,6 +185,7 @@ class KernelRanker(PairProbability, BaseRanker, KernelRankerParameters):
         self.kernel_ = self._chosen_kernel(rows, preferences)
         ranker = self._ranker(self.kernel_, len(rows)).fit(rows, y, qid=qid, sample_weight=sample_weight)
         self.ranker_ = ranker.set_params(callback=None)
+        keep_classes(self, preferences)
         for name in ("n_pairs_", "fitted_with_qid_", "n_iter_", "objective_", "gap_", "history_"):
             if hasattr(ranker, name):
                 setattr(self, name, getattr(ranker, name))

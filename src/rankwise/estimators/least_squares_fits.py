@@ -12,6 +12,7 @@ import scipy.sparse as sp
 from sklearn.base import clone
 
 from rankwise.core.checks import as_alphas, check_size
+from rankwise.core.states import State
 from rankwise.core.threads import thread_count
 from rankwise.core.types import FloatArray, FloatVector
 from rankwise.data.design import Design
@@ -134,6 +135,10 @@ class LeastSquaresFits:
     def weights(self, alphas: FloatArray) -> Iterator[FloatArray]:
         """Yield the coefficients for each alpha."""
         return iter(self.functions(alphas)[0])
+
+    def state(self) -> State:
+        """Return nothing: all alphas are fitted at once."""
+        return {}
 
     def scores(self, alphas: FloatArray, rows: Any) -> FloatArray:
         """Score other rows by the fit for each alpha: shape (n_alphas, n_outputs, n_rows)."""

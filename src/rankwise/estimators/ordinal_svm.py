@@ -39,7 +39,7 @@ from rankwise.estimators.parameters import OrdinalParameters, Running, Strength,
 from rankwise.estimators.rank_svm import RankSVM
 from rankwise.estimators.spaces import function_space
 from rankwise.kernels.parameters import is_linear
-from rankwise.model_selection.search import AlphaSearch
+from rankwise.model_selection.folds import Folds
 from rankwise.model_selection.tunable import Problem
 from rankwise.solvers import chosen_solver
 
@@ -105,9 +105,9 @@ class BaseOrdinalSVM(ClassifierMixin, PairwiseRanker):
 
     def _cross_fitted(self, problem: Problem, alpha: float) -> tuple[NDArray[np.int64], FloatVector]:
         """Return rows, and their utilities by models that did not see them."""
-        search = AlphaSearch(self._of_utility(alpha), problem)
-        folds = search.folds(CALIBRATION_FOLDS)
-        utilities = [scores[0, 0] for _, scores in search.scores(np.array([alpha]), folds)]
+        held_out = Folds(self._of_utility(alpha), problem)
+        folds = held_out.split(CALIBRATION_FOLDS)
+        utilities = [scores[0] for _, scores in next(held_out.scores(np.array([alpha])))]
         rows = np.concatenate([fold[1] for fold in folds])  # type: ignore[arg-type]
         return rows, np.concatenate(utilities)
 

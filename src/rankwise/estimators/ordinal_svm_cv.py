@@ -18,8 +18,8 @@ from rankwise.estimators.fits import keep_fit
 from rankwise.estimators.inputs import require_here
 from rankwise.estimators.ordinal_svm import BaseOrdinalSVM, OrdinalSVM
 from rankwise.estimators.parameters import Candidates, Comparison, OrdinalParameters, Running
+from rankwise.model_selection.folds import Folds
 from rankwise.model_selection.scoring import Scoring
-from rankwise.model_selection.search import AlphaSearch
 from rankwise.model_selection.tunable import Problem
 
 
@@ -36,7 +36,8 @@ class OrdinalSVMCV(ChoosesAlpha, BaseOrdinalSVM, Running, OrdinalParameters, Com
         Candidates; by default eight powers of ten relative to the scale of the data, visited
         as in `RankSVMCV`.
     cv : int, splitter or iterable of (train, test)
-        An int assigns rows to folds at random, stratified by rank, the same at each fit.
+        An int assigns rows to folds at random, stratified by rank, the same at each fit unless `random_state`
+        changes.
     scoring : str or callable, optional
         The criterion for alpha: by default "distance", the mean absolute error of predicted ranks;
         a measure of utilities as in `RankSVMCV` ("error", "tau"); or a scorer in the manner of scikit-learn,
@@ -93,14 +94,15 @@ class OrdinalSVMCV(ChoosesAlpha, BaseOrdinalSVM, Running, OrdinalParameters, Com
         self.classes_ = ranks.classes
         if validation is not None:
             require_here(fits.problem.X, "validation")
-        search = self._search(fits.problem, labels, None)
-        self.alphas_ = search.candidates(self.alphas, fits.space.design)
-        folds = self._folds(search, labels, None, validation)
+        held_out = self._held_out(fits.problem, labels, None)
+        held_out.design = fits.space.design
+        self.alphas_ = held_out.candidates(self.alphas)
+        self._split(held_out, labels, None, validation)
         if validation is not None:
             self._check_known(validation[1])
-        choice = self._choice(search, folds)
+        choice = self._choice(held_out)
         self.cv_errors_ = choice.errors
-        self.alpha_, result = fits.chosen(choice, search.start(choice.alpha))
+        self.alpha_, result = fits.chosen(choice, held_out)
         keep_fit(self, result, fits.space)
         self._finish(X, fits.problem, ranks, self.alpha_)
         if self.alpha_ == choice.alpha:
@@ -116,15 +118,15 @@ class OrdinalSVMCV(ChoosesAlpha, BaseOrdinalSVM, Running, OrdinalParameters, Com
                 f"{', '.join(map(repr, self.classes_.tolist()))}."
             )
 
-    def _search(self, problem: Problem, y: Any, qid: ArrayLike | None) -> AlphaSearch:
+    def _held_out(self, problem: Problem, y: Any, qid: ArrayLike | None) -> Folds:
         scoring = self.scoring
         if scoring is None or scoring == self.default_scoring:
             scoring = distance_scoring(self.with_alpha(1.0))
         model = self.with_alpha(1.0)
         model.classes_ = self.classes_
-        search = AlphaSearch(model, problem, scoring=scoring, y=y)
-        self.scoring_ = search.scoring
-        return search
+        folds = Folds(model, problem, scoring, y)
+        self.scoring_ = folds.scoring
+        return folds
 
 
 def distance_scoring(model: OrdinalSVM) -> Scoring:

@@ -24,8 +24,7 @@ from rankwise.estimators.fits import (
 )
 from rankwise.estimators.inputs import require_here
 from rankwise.estimators.spaces import function_space, strength, with_scales
-from rankwise.losses import LOSSES, PairwiseLoss
-from rankwise.model_selection.search import Fold
+from rankwise.losses import PairwiseLoss, formula_of, loss_over
 from rankwise.model_selection.tunable import Problem, Space
 from rankwise.preferences import Preferences
 from rankwise.solvers import chosen_solver
@@ -38,7 +37,7 @@ if TYPE_CHECKING:
 class PairwiseRanker(BaseRanker):
     """Minimise the mean over pairs of a loss of f(better) - f(worse), plus alpha ||f||^2.
 
-    `loss` is the name of the loss in `LOSSES`: an attribute of the class, or a parameter of its own.
+    `loss` is a name in `LOSSES` or an object: an attribute of the class, or a parameter of its own.
     """
 
     takes_backends = True
@@ -51,7 +50,7 @@ class PairwiseRanker(BaseRanker):
     @property
     def formula(self) -> str:
         """The objective, in words."""
-        return LOSSES[self.loss].formula + PENALTY
+        return formula_of(self.loss) + PENALTY
 
     @with_one_blas_thread
     def fit(
@@ -86,7 +85,7 @@ class PairwiseRanker(BaseRanker):
 
     def mean_loss(self, preferences: Preferences) -> PairwiseLoss:
         """Return the mean loss over pairs."""
-        return LOSSES[self.loss](preferences, average=self.average, n_threads=thread_count(self.n_jobs))
+        return loss_over(self.loss, preferences, average=self.average, n_threads=thread_count(self.n_jobs))
 
     def check_parameters(self) -> None:
         """Check the parameters of the solver, and choose it."""
@@ -148,19 +147,19 @@ class PairwiseRankerCV(ChoosesAlpha, PairwiseRanker):
         """
         self.check_parameters()
         fits = self.fits(self.problem(X, y, qid, sample_weight, validation is None), hint=True)
-        search = self._search(fits.problem, y, qid)
-        folds: list[Fold] = []
+        held_out: Any = self._held_out(fits.problem, y, qid)
+        held_out.design = fits.space.design
+        self.alphas_ = held_out.candidates(self.alphas)
         if validation is None and isinstance(self.cv, str):
             require_here(fits.problem.X, f"cv={self.cv!r}")
-            from rankwise.leave_out.newton_search import LeaveOutSearch
+            from rankwise.leave_out.newton_search import NewtonLeftOut
 
-            search = LeaveOutSearch.of(search, fits, self.cv)
+            held_out = NewtonLeftOut(held_out, fits, self.cv)
         else:
-            folds = self._folds(search, y, qid, validation)
-        self.alphas_ = search.candidates(self.alphas, fits.space.design)
-        choice = self._choice(search, folds)
+            self._split(held_out, y, qid, validation)
+        choice = self._choice(held_out)
         self.cv_errors_ = choice.errors
-        self.alpha_, result = fits.chosen(choice, search.start(choice.alpha))
+        self.alpha_, result = fits.chosen(choice, held_out)
         keep_fit(self, result, fits.space)
         if self.alpha_ == choice.alpha:
             choice.warn_at_edge()

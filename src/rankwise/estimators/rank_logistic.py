@@ -25,7 +25,7 @@ from rankwise.estimators.parameters import (
     WarmStart,
 )
 from rankwise.losses import Logistic
-from rankwise.model_selection.search import AlphaSearch, Choice, Fold
+from rankwise.model_selection.search import Choice
 from rankwise.model_selection.tunable import FeatureMap
 
 
@@ -174,10 +174,10 @@ class RankLogisticCV(
         Candidates; by default eight powers of ten relative to the scale of the data, visited
         as in `RankSVMCV`.
     cv : int, splitter or iterable of (train, test)
-        An int assigns queries (rows, if there are no queries) to folds at random, the same at each fit; if
-        explicit pairs share rows, it assigns the pairs. "leave-query-out" leaves each query (or each
-        component of explicit pairs) out once, by a Newton step from one fit per alpha; "leave-row-out" each
-        row of one ranking, judged by `scoring="error"`. See `RankSVMCV`.
+        An int assigns queries (rows, if there are no queries) to folds at random, the same at each fit unless
+        `random_state` changes; if explicit pairs share rows, it assigns the pairs. "leave-query-out" leaves
+        each query (or each component of explicit pairs) out once, by a Newton step from one fit per alpha;
+        "leave-row-out" each row of one ranking, judged by `scoring="error"`. See `RankSVMCV`.
     scoring : str or callable, optional
         The criterion for alpha, as in `RankSVMCV`. By default it is "log_loss", the mean of
         log(1 + exp(-(f(better) - f(worse)))) over pairs; the ranking error, "error", ignores the
@@ -220,13 +220,13 @@ class RankLogisticCV(
     plain = RankLogistic
     default_scoring = "log_loss"
 
-    def _choice(self, search: AlphaSearch, folds: list[Fold]) -> Choice:
+    def _choice(self, held_out: Any) -> Choice:
         self._fold_temperature = 1.0
-        choice = super()._choice(search, folds)
+        choice = super()._choice(held_out)
         if self.calibrated:
-            found = search.scores(np.array([choice.alpha]), folds)
+            (found,) = held_out.scores(np.array([choice.alpha]))
             self._fold_temperature = common_temperature(
-                [(Logistic(held_out[0], average=self.average), scores[0, 0]) for held_out, scores in found]
+                [(Logistic(outputs[0], average=self.average), scores[0]) for outputs, scores in found]
             )
         return choice
 

@@ -24,7 +24,7 @@ from rankwise.kernels.parameters import is_linear
 from rankwise.leave_out.fold_equations import FoldEquations
 from rankwise.leave_out.pair_blocks import distance_alphas, joint_loss, mean_squared_distance
 from rankwise.losses.least_squares import COSTS, FORMULAS, TIES, LeastSquares
-from rankwise.model_selection.search import near_share
+from rankwise.model_selection.grids import near_share
 from rankwise.model_selection.tunable import Problem
 from rankwise.preferences import NoPairsError, Preferences
 from rankwise.preferences.base import AVERAGES

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from numbers import Integral
 from typing import Any, Self
@@ -13,7 +14,7 @@ from rankwise.core.checks import check_choice
 from rankwise.core.threads import with_one_blas_thread
 from rankwise.core.types import FloatArray
 from rankwise.data.design import Design, as_design
-from rankwise.estimators.alpha_choice import DEFAULT_FOLDS, ChoosesAlpha
+from rankwise.estimators.alpha_choice import DEFAULT_FOLDS, ChoosesAlpha, seed_of
 from rankwise.estimators.inputs import read_validation, require_here
 from rankwise.estimators.parameters import (
     Candidates,
@@ -33,7 +34,9 @@ from rankwise.leave_out.leave_out import (
     pairs_left_out,
     queries_left_out,
 )
-from rankwise.model_selection.search import AlphaSearch, Choice, Fold, PairFold
+from rankwise.model_selection.fold_rows import Fold, PairFold
+from rankwise.model_selection.folds import Folds
+from rankwise.model_selection.search import HeldOut, Search
 from rankwise.preferences import Preferences
 
 # With more rows, leaving out every pair for 31 alphas takes minutes, and folds are as informative.
@@ -62,8 +65,9 @@ class RankRLSCV(
     cv : None, "leave-query-out", "leave-pair-out", int, splitter or iterable of (train, test)
         By default leave-query-out if there are several queries. For one ranking it is leave-pair-out if that
         has a closed form and there are at most 5,000 rows, and five folds of rows otherwise. An int assigns
-        queries (rows, if there are no queries) to folds at random, the same at each fit; if explicit pairs
-        share rows, it assigns the pairs. For rows on Dask the default is five folds.
+        queries (rows, if there are no queries) to folds at random, the same at each fit unless `random_state`
+        changes; if explicit pairs share rows, it assigns the pairs. For rows on Dask the default is five
+        folds.
     scoring : str or callable, optional
         The criterion for alpha: the name of a measure ("error", "concordance", "ndcg@10", "map", "mrr",
         "p@5", "tau"), by default the ranking error; or a scorer, such as scikit-learn's `make_scorer`
@@ -147,98 +151,90 @@ class RankRLSCV(
         """
         self.check_parameters()
         fits = self.fits(self.problem(X, y, qid, sample_weight, validation is None))
-        search = self._search(fits.problem, y, qid)
-        errors, systems = self._compared(search, y, qid, validation)
-        choices = self._choose(errors, search.scoring)
-        fits.fit(self.alpha_, systems)
-        for choice in choices:
-            choice.warn_at_edge()
+        folds = self._held_out(fits.problem, y, qid)
+        held_out, systems = self._scheme(folds, y, qid, validation)
+        choice = Search(folds.scoring, callback=self.callback).choose(held_out, self.alphas_)
+        own = self.alpha_per_output and len(choice.by_output) > 1
+        choices = choice.by_output if own else [choice]
+        self.alpha_: Any = np.array([one.alpha for one in choices]) if own else choice.alpha
+        self.cv_errors_ = np.column_stack([one.mean for one in choices]) if own else choice.mean
+        fits.fit(self.alpha_, systems())
+        for one in choices:
+            one.warn_at_edge()
         return self
 
-    def _compared(
-        self, search: AlphaSearch, y: Any, qid: ArrayLike | None, validation: Any
-    ) -> tuple[FloatArray, list[Any] | None]:
-        """Return the errors of the candidates, (n_alphas, n_outputs, n_folds), and the equations found."""
+    def _scheme(self, folds: Folds, y: Any, qid: ArrayLike | None, validation: Any) -> tuple[HeldOut, Any]:
+        """Return the rows or pairs held out, and a function for the equations of all rows, or None."""
+        problem, cv, self.cv_ = folds.problem, self.cv, "splits"
         if validation is not None:
-            self.cv_ = "validation"
-            return self._over_folds(search, [read_validation(self, validation)])
-        cv = self.cv
-        if isinstance(search.problem.X, Design):
+            self.cv_, folds.splits = "validation", [read_validation(self, validation)]
+        elif isinstance(problem.X, Design):
             if isinstance(cv, str):
-                require_here(search.problem.X, f"cv={cv!r}")
+                require_here(problem.X, f"cv={cv!r}")
             cv = DEFAULT_FOLDS if cv is None else cv
         elif cv is None or isinstance(cv, str):
-            problem = search.problem
-            task = HeldOutTask(
-                search.model, problem.X, search.held_out, None, [1.0], self.keep, problem.scales
-            )
-            by_pairs = search.scoring in PAIR_ERRORS and not self.pooled
-            cv = default_cv(task, by_pairs) if cv is None else cv
+            task = HeldOutTask(folds.model, problem.X, folds.held_out, None, [1.0], self.keep, problem.scales)
+            cv = default_cv(task, folds.scoring in PAIR_ERRORS and not self.pooled) if cv is None else cv
             if isinstance(cv, str):
-                return self._left_out(task, search, cv)
-        return self._over_folds(search, self._named_folds(search, cv, y, qid))
-
-    def _choose(self, errors: FloatArray, scoring: str) -> list[Choice]:
-        """Choose alpha by errors of shape (n_alphas, n_outputs, n_folds): one choice, or one an output."""
-        if not (self.alpha_per_output and errors.shape[1] > 1):
-            choice = Choice(self.alphas_, common_errors(errors), scoring)
-            self.alpha_: Any = choice.alpha
-            self.cv_errors_ = choice.mean
-            return [choice]
-        by_output = (errors[:, k] for k in range(errors.shape[1]))
-        choices = [Choice(self.alphas_, one[:, ~np.isnan(one[0])], scoring) for one in by_output]
-        self.alpha_ = np.array([choice.alpha for choice in choices])
-        self.cv_errors_ = np.column_stack([choice.mean for choice in choices])
-        return choices
-
-    def _left_out(
-        self, task: HeldOutTask, search: AlphaSearch, cv: str
-    ) -> tuple[FloatArray, list[Any] | None]:
-        """Leave every query or every pair out, by the closed forms."""
-        check_choice(cv, "cv", LEAVE_OUT)
-        if self.pooled and cv == "leave-pair-out":
-            raise ValueError(
-                "pooled=True needs folds, such as cv=10: each pair that is left out has its scores."
-            )
-        if search.scoring == "score" or (cv == "leave-pair-out" and search.scoring not in PAIR_ERRORS):
-            raise ValueError(
-                f"cv={cv!r} has no models to score, or single pairs alone: give folds (cv=5) with "
-                f"scoring={self.scoring!r}."
-            )
-        self.cv_ = cv
-        task.alphas = self.alphas_ = search.candidates(self.alphas, as_design(task.features()))
-        by_query = cv == "leave-query-out"
-        result = queries_left_out(task, average=self.average) if by_query else pairs_left_out(task)
-        systems = None
-        if task.system is not None and len(task.outputs) == 1 and is_linear(self):
-            gram, pull = task.system
-            systems = [(gram, pull.ravel())]
-        errors = result.error
-        if search.scoring not in PAIR_ERRORS:
-            scores = result.predictions.reshape(len(self.alphas_), task.n_rows, -1)
-            errors = search.judged(search.held_out, scores.transpose(0, 2, 1))
-        return errors[:, :, None], systems
-
-    def _named_folds(self, search: AlphaSearch, cv: Any, y: Any, qid: ArrayLike | None) -> list[Fold]:
-        folds = search.folds(cv, y, qid)
-        self.cv_ = "splits"
-        if isinstance(cv, Integral):
-            self.cv_ = f"folds of {parts_of_folds(search.held_out[0], folds)}"
-        return folds
-
-    def _over_folds(self, search: AlphaSearch, folds: list[Fold]) -> tuple[FloatArray, list[Any] | None]:
-        """Fit the training rows of each fold anew, or by the sums of what folds share."""
+                self.cv_, left_out = cv, LeftOut(folds, task, cv)
+                folds.design = as_design(task.features())
+                self.alphas_ = folds.candidates(self.alphas)
+                return left_out, left_out.systems
+        if validation is None:
+            folds.split(cv, y, qid, seed_of(self.random_state))
+            if isinstance(cv, Integral):
+                self.cv_ = f"folds of {parts_of_folds(folds.held_out[0], folds.splits)}"
         if self.keep != "alpha":
             raise ValueError(
                 f"keep={self.keep!r} is for cv='leave-query-out' and cv='leave-pair-out'; folds keep alpha."
             )
-        shared = search.shared(folds)
-        if shared is None or self.alphas is not None:
-            self.alphas_ = search.candidates(self.alphas)
-        else:
-            self.alphas_ = shared.default_alphas()
-        errors = np.stack(list(search.errors(self.alphas_, folds)), axis=2)
-        return errors, None if shared is None else shared.whole
+        shared = folds.shared
+        own = shared is None or self.alphas is not None
+        self.alphas_ = folds.candidates(self.alphas) if own else shared.default_alphas()
+        return folds, lambda: None if shared is None else shared.whole
+
+
+class LeftOut(HeldOut):
+    """The errors without each query or pair, by the closed forms of least squares; all alphas at once."""
+
+    def __init__(self, folds: Folds, task: HeldOutTask, cv: str):
+        check_choice(cv, "cv", LEAVE_OUT)
+        by_pair = cv == "leave-pair-out"
+        if folds.pooled and by_pair:
+            raise ValueError(
+                "pooled=True needs folds, such as cv=10: each pair that is left out has its scores."
+            )
+        if folds.scoring == "score" or (by_pair and folds.scoring not in PAIR_ERRORS):
+            scorer = folds.criterion.scorer or folds.scoring
+            raise ValueError(
+                f"cv={cv!r} has no models to score, or single pairs alone: give folds (cv=5) with "
+                f"scoring={scorer!r}."
+            )
+        self.folds, self.task, self._by_pair = folds, task, by_pair
+        self.model: Any = folds.model
+
+    def errors(self, values: FloatArray) -> Iterator[FloatArray]:
+        """Yield the errors of each alpha in turn: shape (n_outputs, 1)."""
+        task, folds = self.task, self.folds
+        task.alphas = values
+        average = self.model.average
+        result = pairs_left_out(task) if self._by_pair else queries_left_out(task, average=average)
+        errors = result.error
+        if folds.scoring not in PAIR_ERRORS:
+            scores = result.predictions.reshape(len(values), task.n_rows, -1).transpose(0, 2, 1)
+            errors = [folds.judged(folds.held_out, found) for found in scores]
+        return (found[:, None] for found in np.asarray(errors))
+
+    def state(self) -> None:
+        """All alphas are compared at once, and no step between is kept."""
+
+    def systems(self) -> list[Any] | None:
+        """Return the equations of all rows that were found on the way, if they serve a fit."""
+        task = self.task
+        if task.system is None or len(task.outputs) > 1 or not is_linear(self.model):
+            return None
+        gram, pull = task.system
+        return [(gram, pull.ravel())]
 
 
 def parts_of_folds(preferences: Preferences, folds: list[Fold]) -> str:
@@ -248,14 +244,6 @@ def parts_of_folds(preferences: Preferences, folds: list[Fold]) -> str:
     if isinstance(folds[0], PairFold):
         return "pairs"
     return "queries" if has_queries(preferences) else "rows"
-
-
-def common_errors(errors: FloatArray) -> FloatArray:
-    """Return the errors to choose one alpha by, from those of shape (n_alphas, n_outputs, n_folds).
-
-    These are the errors of the folds or, of several outputs, the mean of each over the folds that judge it.
-    """
-    return errors[:, 0] if errors.shape[1] == 1 else np.nanmean(errors, axis=2)
 
 
 def default_cv(task: HeldOutTask, by_pairs: bool) -> str | int:

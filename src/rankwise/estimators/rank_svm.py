@@ -30,7 +30,7 @@ class RankSVM(LinearInference, PairwiseRanker, RankSVMParameters):
         `alpha`; solvers of 1/2 ||w||^2 + C sum(loss) have C = 1 / (2 alpha N); SVMrank with n queries has
         c = 1 / (2 alpha) under `-l 2` (`average="queries"`) and c = n / (2 alpha N) under `-l 1`
         (`average="pairs"`).
-    loss : "hinge" or "squared_hinge"
+    loss : "hinge", "squared_hinge", "huber_hinge", or an object such as `losses.HuberHinge(width=0.5)`
     kernel : "linear", "precomputed", "exponential", any kernel of scikit-learn, or callable
         `gamma`, `degree`, `coef0` and `kernel_params` are passed on to it; "exponential" is
         exp(-gamma ||x - z||).

@@ -29,11 +29,11 @@ class RankSVMCV(LinearInference, PairwiseRankerCV, Running, PairwiseParameters, 
         from the alpha at which scores spread over about one margin, at most seven steps down, until the
         held-out error has risen twice, and at most three up while the largest is the best.
     cv : int, splitter or iterable of (train, test)
-        An int assigns queries (rows, if there are no queries) to folds at random, the same at each fit; if
-        explicit pairs share rows, it assigns the pairs. "leave-query-out" leaves each query (or each
-        component of explicit pairs) out once, and "leave-row-out" each row of one ranking, by a Newton step
-        from one fit per alpha; both need `loss="squared_hinge"`. `cv_errors_` then has up to 20 groups of
-        queries in place of folds, or one column for rows.
+        An int assigns queries (rows, if there are no queries) to folds at random, the same at each fit unless
+        `random_state` changes; if explicit pairs share rows, it assigns the pairs. "leave-query-out" leaves
+        each query (or each component of explicit pairs) out once, and "leave-row-out" each row of one
+        ranking, by a Newton step from one fit per alpha; both need `loss="squared_hinge"`. `cv_errors_` then
+        has up to 20 groups of queries in place of folds, or one column for rows.
     scoring : str or callable, optional
         The criterion for alpha: the name of a measure ("error", "concordance", "ndcg@10", "map", "mrr",
         "p@5", "tau"), by default the ranking error; or a scorer, such as scikit-learn's `make_scorer`

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -13,8 +13,9 @@ from sklearn.exceptions import UndefinedMetricWarning
 
 from rankwise import objectives
 from rankwise.core.types import FloatArray, FloatVector
+from rankwise.model_selection.fold_rows import PairFold, RowFold
 from rankwise.model_selection.scoring import LOWER_IS_BETTER, Scoring
-from rankwise.model_selection.search import PairFold, RowFold
+from rankwise.model_selection.search import HeldOut
 from rankwise.preferences import Preferences
 
 # Trees are a function of data and parameters, whatever the number of threads and the load.
@@ -165,25 +166,23 @@ class Grower:
         return error
 
 
-def grown_together(growths: list[Callable[[], float]], most: int, patience: int) -> FloatArray:
-    """Return the error of each growth after 1, 2, ... trees: shape (n_trees, n_growths).
+class Growths(HeldOut):
+    """The errors of trees that grow together: those of each growth after 1, 2, ... trees."""
 
-    They end when `patience` consecutive trees have not lowered the mean error.
+    def __init__(self, growths: list[Callable[[], float]]):
+        self._growths = growths
 
-    Examples
-    --------
-    >>> errors = iter([0.4, 0.3, 0.5, 0.5, 0.1])
-    >>> grown_together([lambda: next(errors)], most=5, patience=2).ravel().tolist()
-    [0.4, 0.3, 0.5, 0.5]
-    """
-    errors: list[list[float]] = []
-    lowest, best = np.inf, 0
-    while len(errors) < most and len(errors) - best < patience:
-        errors.append([grow() for grow in growths])
-        mean = float(np.mean(errors[-1]))
-        if mean < lowest:
-            lowest, best = mean, len(errors)
-    return np.array(errors)
+    def errors(self, values: FloatArray) -> Iterator[FloatArray]:
+        """Yield the errors after one more tree each: shape (1, n_growths)."""
+        return (np.array([[grow() for grow in self._growths]]) for _ in values)
+
+    def state(self) -> None:
+        """Trees in the middle of their growth are not kept."""
+
+
+def has_waited(errors: FloatArray, patience: int) -> bool:
+    """Return whether the last `patience` trees have not lowered the mean error."""
+    return len(errors) - 1 - int(np.argmin(errors.mean(axis=1))) >= patience
 
 
 def check_codes(X: Any, places: list[int]) -> None:

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from rankwise.estimators.tree_growth import TreeRows
-from rankwise.model_selection.search import AlphaSearch, PairFold, RowFold, Validation
+from rankwise.model_selection.fold_rows import PairFold, RowFold, Validation
+from rankwise.model_selection.folds import Folds
 from rankwise.model_selection.tunable import Problem
 
 if TYPE_CHECKING:
@@ -38,9 +39,9 @@ def inner_folds(model: BoostedRanker, rows: TreeRows) -> list[RowFold | PairFold
     is_auto = model.early_stopping == "auto"
     if not model.early_stopping or (is_auto and not _suits(model, rows)):
         return []
-    search = AlphaSearch(model, Problem(rows.X, [rows.preferences]))
+    search = Folds(model, Problem(rows.X, [rows.preferences]))
     try:
-        found = search.folds(round(1 / model.validation_fraction))
+        found = search.split(round(1 / model.validation_fraction))
     except ValueError:  # too few queries or pairs
         if is_auto:
             return []

@@ -16,6 +16,7 @@ from rankwise.data.backends import in_memory
 from rankwise.data.remote_rows import remote_rows
 from rankwise.evaluation.models import is_scores, scores_of
 from rankwise.evaluation.names import model_name
+from rankwise.evaluation.predicted_grades import orders_classes
 from rankwise.preferences import Preferences
 
 
@@ -182,7 +183,7 @@ class EvaluationData:
         known, present = split_missing(y)
         if len(known) != n_rows:
             raise ValueError(f"X has {plural(n_rows, 'row')}, but y has {len(known)}.")
-        classes = getattr(self.ranker, "classes_", None)
+        classes = self.ranker.classes_ if orders_classes(self.ranker) else None
         if classes is None and (declared := declared_order(y)) is not None:
             classes = np.array(list(declared))
         if classes is None and not known.all():

@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike
 
 from rankwise.core.checks import as_labels, as_they_are, as_vector
 from rankwise.core.types import FloatVector
+from rankwise.evaluation.predicted_grades import orders_classes
 from rankwise.kernels.parameters import is_linear, kernel_map_of
 from rankwise.preferences import Preferences
 
@@ -120,7 +121,7 @@ def margin_bound(model: Any, X: Any, y: ArrayLike, *, delta: float = 0.05) -> Ma
 
 def _ranks(model: Any, y: Any) -> FloatVector:
     """Return the labels as numbers."""
-    if not hasattr(model, "classes_"):
+    if not orders_classes(model):
         return as_labels(y, "y")
     codes = {label: float(code) for code, label in enumerate(model.classes_.tolist())}
     known = as_they_are(y).tolist()

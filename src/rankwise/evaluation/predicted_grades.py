@@ -14,7 +14,12 @@ from rankwise.data.remote_rows import RemoteRows
 def predicts_grades(model: Any) -> bool:
     """Return whether a model predicts grades: a utility with boundaries between classes."""
     ranker = last_step(model)
-    return hasattr(ranker, "thresholds_") and hasattr(ranker, "classes_")
+    return hasattr(ranker, "thresholds_")
+
+
+def orders_classes(ranker: Any) -> bool:
+    """Return whether a model puts classes in order, so that labels are numbered by them."""
+    return hasattr(ranker, "thresholds_") or hasattr(ranker, "intervals_")
 
 
 def predicted_grades(X: Any, qid: Any, model: Any) -> IntArray:

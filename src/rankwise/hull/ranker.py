@@ -34,7 +34,6 @@ from rankwise.estimators.fits import hinted, keep_fit, keep_result
 from rankwise.estimators.inputs import read_rows, require_labels
 from rankwise.estimators.parameters import HullParameters, Strength
 from rankwise.hull.certificate import HullOptimum, HullStoppingRule, Penalty, constant_optimum
-from rankwise.hull.general import has_general_solver, solve_general
 from rankwise.hull.interior_point import best_of_zero, mean_square, solve_interior_point
 from rankwise.hull.newton import MAX_DIRECT
 from rankwise.hull.program import HullProgram, hull_program
@@ -104,7 +103,7 @@ class BaseHullRanker(BaseRanker):
         check_choice(self.penalty, "penalty", tuple(NORMS))
         if self.penalty == "coefficients" and is_linear(self):
             raise ValueError("penalty='coefficients' is for kernels; got kernel='linear'.")
-        check_choice(self.solver, "solver", ("auto", "interior_point", "clarabel"))
+        check_choice(self.solver, "solver", ("auto", "interior_point"))
         if self.laplacian_weight != 0:
             check_positive("laplacian_weight", self.laplacian_weight)
 
@@ -247,24 +246,19 @@ class BaseHullRanker(BaseRanker):
         tol = float(self.tol) if direct else max(float(self.tol), INEXACT_TOL)
         zero = best_of_zero(program)
         rule = HullStoppingRule(tol, np.inf if zero is None else zero.bound)
-        options: dict[str, Any] = {
-            "rule": rule,
-            "max_iter": int(self.max_iter),
-            "monitor": Monitor(self.verbose, self.callback),
-        }
-        self.solver_ = "clarabel" if self.solver == "clarabel" else "interior_point"
-        if self.solver_ == "clarabel":
-            optimum, result = solve_general(design, program, penalty, **options)
-        else:
-            # If the penalty is above this, the margin is below the rounding errors of the data.
-            hard = self.slack == "none"
-            ceiling = 1.0 / (SEPARATION**2 * mean_square(design, penalty)) if hard else np.inf
-            optimum, result = solve_interior_point(design, program, penalty, ceiling=ceiling, **options)
-            stuck = direct and result.status == "stalled" and optimum.bound <= ceiling
-            if stuck and self.solver == "auto" and has_general_solver():
-                other, course = solve_general(design, program, penalty, **options)
-                if other.gap < optimum.gap:
-                    self.solver_, optimum, result = "clarabel", other, course
+        self.solver_ = "interior_point"
+        # If the penalty is above this, the margin is below the rounding errors of the data.
+        hard = self.slack == "none"
+        ceiling = 1.0 / (SEPARATION**2 * mean_square(design, penalty)) if hard else np.inf
+        optimum, result = solve_interior_point(
+            design,
+            program,
+            penalty,
+            rule=rule,
+            ceiling=ceiling,
+            max_iter=int(self.max_iter),
+            monitor=Monitor(self.verbose, self.callback),
+        )
         if not np.isfinite(optimum.objective):
             raise ValueError(self._why_not_separable(graph, optimum, result))
         constant = None if zero is None else constant_optimum(program, optimum, zero, tol)
@@ -390,9 +384,7 @@ class HullRanker(BaseHullRanker, HullParameters, Strength):
         `gamma`, `degree`, `coef0` and `kernel_params` are passed on to it (constraints (26)).
     n_components : int, optional
         Number of basis rows for a kernel; all training rows, which is exact, by default.
-    solver : "auto", "interior_point" or "clarabel"
-        "clarabel" uses a general solver (extra `rankwise[hull]`); "auto" uses it if the interior point method
-        stalls.
+    solver : "auto" or "interior_point"
     tol : float
         The fit stops when the gap is at most `tol` times the objective and, as in all estimators, times the
         attainable improvement, J(0) - J*. With more than 2000 features and rows, 1e-4 is enough.

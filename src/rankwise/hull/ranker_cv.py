@@ -12,12 +12,12 @@ from numpy.typing import ArrayLike
 
 from rankwise.core.checks import as_array, check_count
 from rankwise.core.threads import with_one_blas_thread
-from rankwise.estimators.alpha_choice import ChoosesAlpha
+from rankwise.estimators.alpha_choice import ChoosesAlpha, seed_of
 from rankwise.estimators.inputs import read_rows, read_validation, require_labels
 from rankwise.estimators.parameters import Candidates, Comparison, HullParameters
 from rankwise.hull.ranker import BaseHullRanker, HullRanker
 from rankwise.kernels.parameters import is_precomputed
-from rankwise.model_selection.search import AlphaSearch, Fold
+from rankwise.model_selection.folds import Folds
 from rankwise.model_selection.splits import QueryKFold
 from rankwise.model_selection.tunable import Problem
 from rankwise.preferences import Preferences
@@ -33,7 +33,7 @@ class HullRankerCV(ChoosesAlpha, BaseHullRanker, HullParameters, Comparison, Can
         Candidates; by default eight powers of ten relative to the scale of the data, visited
         as in `RankSVMCV`.
     cv : int, splitter or iterable of (train, test)
-        An int assigns rows to stratified folds at random, the same in each fit.
+        An int assigns rows to stratified folds at random, the same in each fit unless `random_state` changes.
         Rows without a label are in no fold.
     scoring : str or callable, optional
         The measure to choose alpha by, as in `RankSVMCV`; by default the ranking error over the pairs of the
@@ -90,11 +90,11 @@ class HullRankerCV(ChoosesAlpha, BaseHullRanker, HullParameters, Comparison, Can
         self.edges_ = graph.edges
         rows = checked[known][:, known] if is_precomputed(self) else checked[known]
         labels = y if isinstance(y, Preferences) else as_array(y)[known]
-        search = self._search(Problem(rows, [graph]), labels, None)
-        search.model.set_params(class_weight=None)  # already included in the weights of the graph
-        self.alphas_ = search.candidates(self.alphas)
-        folds = self._folds(search, labels, None, validation)
-        choice = self._choice(search, folds)
+        held_out = self._held_out(Problem(rows, [graph]), labels, None)
+        held_out.model.set_params(class_weight=None)  # already included in the weights of the graph
+        self.alphas_ = held_out.candidates(self.alphas)
+        self._split(held_out, labels, None, validation)
+        choice = self._choice(held_out)
         self.alpha_, self.cv_errors_ = choice.alpha, choice.errors
         model = self.with_alpha(self.alpha_)
         model.fit(X, y, unlabelled=unlabelled, sample_weight=sample_weight)
@@ -103,11 +103,12 @@ class HullRankerCV(ChoosesAlpha, BaseHullRanker, HullParameters, Comparison, Can
         choice.warn_at_edge()
         return self
 
-    def _folds(self, search: AlphaSearch, y: Any, qid: ArrayLike | None, validation: Any) -> list[Fold]:
-        """Return stratified folds, or the validation rows."""
+    def _split(self, folds: Folds, y: Any, qid: ArrayLike | None, validation: Any) -> None:
+        """Make stratified folds, or take the validation rows."""
         if validation is not None:
-            return [read_validation(self, validation)]
-        return search.folds(self._splits(search.problem.X, search.problem.outputs[0].codes), y)
+            folds.splits = [read_validation(self, validation)]
+        else:
+            folds.split(self._splits(folds.problem.X, folds.problem.outputs[0].codes), y)
 
     def _splits(self, X: Any, codes: ArrayLike) -> Any:
         """Return the splitter into stratified folds."""
@@ -116,7 +117,9 @@ class HullRankerCV(ChoosesAlpha, BaseHullRanker, HullParameters, Comparison, Can
             return cv
         check_count("cv", cv)
         return list(
-            QueryKFold(int(cv), shuffle=True, random_state=0).split(X, Preferences.from_scores(codes))
+            QueryKFold(int(cv), shuffle=True, random_state=seed_of(self.random_state)).split(
+                X, Preferences.from_scores(codes)
+            )
         )
 
     def outputs(self, y: Any, qid: ArrayLike | None) -> list[Any]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import errno
 import os
-import re
 import secrets
 import shutil
 import stat
@@ -12,12 +11,6 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import IO, Any
-
-fcntl: Any
-try:
-    import fcntl
-except ImportError:
-    fcntl = None
 
 
 @contextmanager
@@ -28,7 +21,7 @@ def atomic_write(path: str | os.PathLike[str], mode: str = "wb", **options: Any)
     a reader of `path`, even after a crash, finds the old content or the new one. An exception in the block
     leaves `path` unchanged. The permissions of an existing file are kept, and a symbolic link keeps its
     target. If `path` is not a regular file (a pipe, /dev/stdout), it is written directly. A killed process
-    leaves its temporary file, which the next write of the same `path` removes.
+    leaves its temporary file, whose name begins with a dot and ends in .part.
 
     Parameters
     ----------
@@ -58,7 +51,6 @@ def atomic_write(path: str | os.PathLike[str], mode: str = "wb", **options: Any)
         return
     target = Path(os.path.realpath(path))
     _check_writable(target)
-    _remove_abandoned(target)
     with _temporary_beside(target) as temporary:
         with open(temporary, mode, **options) as file:
             yield file
@@ -74,7 +66,7 @@ def atomic_folder(path: str | os.PathLike[str]) -> Iterator[Path]:
     """Yield a new folder that is renamed to `path` when the block ends, unless `path` exists by then.
 
     Its content is not forced to disk, as it is for copies that can be made again. An exception in the block
-    removes the folder; the next write of the same `path` removes the folder of a killed process.
+    removes the folder.
 
     Examples
     --------
@@ -87,7 +79,6 @@ def atomic_folder(path: str | os.PathLike[str]) -> Iterator[Path]:
     """
     target = Path(os.path.realpath(path))
     target.parent.mkdir(parents=True, exist_ok=True)
-    _remove_abandoned(target)
     with _temporary_beside(target, folder=True) as temporary:
         yield temporary
         try:
@@ -106,89 +97,21 @@ def _check_writable(target: Path) -> None:
 @contextmanager
 def _temporary_beside(target: Path, folder: bool = False) -> Iterator[Path]:
     """Yield the path of a new empty file or folder beside the target; remove it at the end if it exists."""
+    temporary = target.with_name(f".{target.name[:100]}.{secrets.token_hex(8)}.part")
     with _errors_about(target):
-        handle, temporary = _claimed(target, folder)
+        if folder:
+            temporary.mkdir()
+        else:  # the system applies the umask, which cannot be read without changing it
+            os.close(os.open(temporary, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o666))
     try:
         with suppress(FileNotFoundError):
             os.chmod(temporary, stat.S_IMODE(target.stat().st_mode))
         yield temporary
     finally:
-        _remove(temporary)
-        if handle is not None:
-            os.close(handle)
-
-
-def _claimed(target: Path, folder: bool) -> tuple[int | None, Path]:
-    """Create and lock a temporary file or folder; return the handle of the lock (None without locks).
-
-    The lock ends with its process, so a file that is not locked is abandoned.
-    """
-    while True:
-        temporary = target.with_name(f".{target.name[:100]}.{secrets.token_hex(4)}.part")
-        with suppress(FileExistsError):
-            handle = _created(temporary, folder)
-            if fcntl is None:
-                return None, temporary
-            if handle is not None:
-                if _lock(handle) and temporary.exists():
-                    return handle, temporary
-                os.close(handle)  # another process removed it between the calls
-
-
-def _created(temporary: Path, folder: bool) -> int | None:
-    """Create a file or folder; return a handle to lock, None without locks or if it no longer exists."""
-    if folder:
-        temporary.mkdir()
-        with suppress(FileNotFoundError):
-            return None if fcntl is None else os.open(temporary, os.O_RDONLY)
-        return None
-    # The system applies the umask, which cannot be read without changing it.
-    handle = os.open(temporary, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o666)
-    if fcntl is not None:
-        return handle
-    os.close(handle)  # Windows, where an open file cannot be renamed
-    return None
-
-
-def _remove(path: str | os.PathLike[str]) -> None:
-    """Remove a file, or a folder with its content, if it exists."""
-    if os.path.isdir(path):
-        shutil.rmtree(path, ignore_errors=True)
-    else:
-        Path(path).unlink(missing_ok=True)
-
-
-def _lock(handle: int) -> bool:
-    """Lock a file; return False if another process has the lock. A file system may have no locks."""
-    try:
-        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return False
-    except OSError:
-        pass
-    return True
-
-
-def _remove_abandoned(target: Path) -> None:
-    """Remove the temporary files of killed processes, which are those without a lock."""
-    if fcntl is None:
-        return
-    pattern = re.compile(re.escape(f".{target.name[:100]}.") + r"[a-z0-9_]{8}\.part")
-    with suppress(OSError):
-        for entry in os.scandir(target.parent):
-            ours = entry.is_file(follow_symlinks=False) or entry.is_dir(follow_symlinks=False)
-            if pattern.fullmatch(entry.name) and ours:
-                _remove_unlocked(entry.path)
-
-
-def _remove_unlocked(path: str) -> None:
-    with suppress(OSError):
-        handle = os.open(path, os.O_RDONLY if os.path.isdir(path) else os.O_RDWR)
-        try:
-            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            _remove(path)
-        finally:
-            os.close(handle)
+        if folder:
+            shutil.rmtree(temporary, ignore_errors=True)
+        else:
+            temporary.unlink(missing_ok=True)
 
 
 @contextmanager

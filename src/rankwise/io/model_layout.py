@@ -1,6 +1,6 @@
 """The bytes of a model file: JSON, in lines for the header, each array and a checksum.
 
-    {"format":"rankwise-model","version":1,
+    {"format":"rankwise-model","version":2,
     "header":{...},
     "arrays":[
     "base64 of little-endian numbers",
@@ -33,7 +33,7 @@ from rankwise.io.atomic import atomic_write
 
 Arrays = list[NDArray[Any]]
 
-VERSION = 1
+VERSION = 2
 
 _START = b'{"format":"rankwise-model","version":'
 _HEADER = b'"header":'
@@ -209,7 +209,9 @@ def _check_start(start: bytes) -> None:
             "install a newer rankwise"
         )
     if int(digits) != VERSION:
-        raise ModelFileError(f"it has format version {int(digits)}, which never existed")
+        raise ModelFileError(
+            f"it has format version {int(digits)}, which was never published; fit the model again"
+        )
 
 
 def _check_whole(file: IO[bytes], size: int) -> None:

@@ -50,8 +50,10 @@ def _ranker(ranker: Any) -> Checks:
     yield from _function(ranker)
     if isinstance(ranker, BaseOrdinalSVM):
         yield from _ordinal(ranker)
-    if isinstance(ranker, BaseHullRanker):
+    elif isinstance(ranker, BaseHullRanker):
         yield from _hull(ranker)
+    elif hasattr(ranker, "classes_"):
+        yield "classes_", _is_finite(ranker.classes_) and ranker.classes_.shape == (2,)
 
 
 def _function(ranker: Any) -> Checks:

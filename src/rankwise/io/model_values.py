@@ -17,12 +17,9 @@ from numpy.typing import NDArray
 
 from rankwise.data.sparse_rows import is_sparse
 from rankwise.io.model_layout import Arrays, Contents, ModelFileError
+from rankwise.losses import LOSSES, PairwiseLoss
 
 _PLAIN = (str, bool, type(None))
-# In files of early versions: a parameter that RankSVM no longer has, and parameters of a base class that were
-# stored as learned attributes.
-FORMER_PARAMETERS = ("counting",)
-FORMER_ATTRIBUTES = ("average", "basis", "counting", "pair_weight")
 
 
 def to_node(estimator: Any, learned: dict[str, Any], contents: Contents) -> dict[str, Any]:
@@ -52,11 +49,8 @@ def from_node(classes: dict[str, Any], node: dict[str, Any], arrays: Arrays) -> 
     if node["class"] not in classes:
         raise ModelFileError(f"this version of rankwise has no estimator named {node['class']!r}")
     kind = classes[node["class"]]
-    given = {name: value for name, value in node["parameters"].items() if name not in FORMER_PARAMETERS}
-    estimator = kind(**{name: decode(value, arrays) for name, value in given.items()})
+    estimator = kind(**{name: decode(value, arrays) for name, value in node["parameters"].items()})
     for name, value in node["attributes"].items():
-        if name in FORMER_ATTRIBUTES:
-            continue
         if name.startswith("__") or hasattr(kind, name):
             raise ModelFileError(f"{name!r} is not the name of a learned attribute")
         setattr(estimator, name, decode(value, arrays))
@@ -90,6 +84,8 @@ def encode(value: Any, arrays: Arrays) -> Any:
         return {"map": [[encode(key, arrays), encode(item, arrays)] for key, item in value.items()]}
     if is_sparse(value) and value.format == "csr":
         return _encode_csr(value, arrays)
+    if isinstance(value, PairwiseLoss):
+        return _encode_loss(value, arrays)
     raise ModelFileError(f"a value of type {type(value).__name__} cannot be stored")
 
 
@@ -111,6 +107,18 @@ def _encode_csr(matrix: Any, arrays: Arrays) -> Any:
 
     parts = [encode(part, arrays) for part in (matrix.data, matrix.indices, matrix.indptr)]
     return {"csr": [isspmatrix(matrix), list(matrix.shape), parts]}
+
+
+def _encode_loss(loss: PairwiseLoss, arrays: Arrays) -> Any:
+    name = next((name for name, kind in LOSSES.items() if kind is type(loss)), None)
+    if name is None:
+        raise ModelFileError(f"the loss {loss!r} is not in rankwise.losses.LOSSES")
+    return {"loss": [name, encode(loss.parameters, arrays)]}
+
+
+def _decode_loss(content: Any, arrays: Arrays) -> PairwiseLoss:
+    name, parameters = content
+    return LOSSES[name](**decode(parameters, arrays))
 
 
 def decode(node: Any, arrays: Arrays) -> Any:
@@ -188,4 +196,5 @@ _DECODERS: dict[str, Callable[[Any, Arrays], Any]] = {
     "text": _decode_text,
     "objects": _decode_objects,
     "csr": _decode_csr,
+    "loss": _decode_loss,
 }

@@ -13,7 +13,7 @@ from rankwise.data.design import Design, as_design
 from rankwise.data.scores import compared_scores
 from rankwise.leave_out.pair_blocks import distance_alphas
 from rankwise.losses.least_squares import LeastSquares
-from rankwise.model_selection.search import near_share
+from rankwise.model_selection.grids import near_share
 from rankwise.solvers.spectrum import Spectrum, joined_paths
 
 

@@ -2,39 +2,33 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 
 from rankwise.core.checks import check_choice
+from rankwise.core.states import State
 from rankwise.core.types import FloatArray, FloatVector
 from rankwise.leave_out.newton_steps import NewtonSteps, folds_of
-from rankwise.model_selection.search import AlphaSearch, Fold
-from rankwise.preferences import Preferences
+from rankwise.model_selection.folds import Folds, Judged
+from rankwise.model_selection.search import HeldOut
 
 LEAVE_OUT = ("leave-query-out", "leave-row-out")
 # Queries are judged in this many groups, whose errors show the noise of their mean.
 N_GROUPS = 20
 
 
-class LeaveOutSearch(AlphaSearch):
-    """Compare alphas by the errors without each query or row: one fit to all rows per alpha, no folds.
+class NewtonLeftOut(HeldOut):
+    """The errors without each query or row: one fit to all rows per alpha, no folds.
 
-    The errors are those of groups of queries; of rows there is only the mean.
+    The errors are those of groups of queries; of rows there is only the mean. `folds` has the criterion.
     """
 
-    @classmethod
-    def of(cls, search: AlphaSearch, fits: Any, cv: str) -> LeaveOutSearch:
-        """Return the search that leaves out what `cv` names, by the criterion of another one."""
+    def __init__(self, folds: Folds, fits: Any, cv: str):
         check_choice(cv, "cv", LEAVE_OUT)
-        found = cls(search.model, search.problem, scoring=search.criterion, y=search.y)
-        found._take(fits, cv)
-        return found
-
-    def _take(self, fits: Any, cv: str) -> None:
-        """Take the fits to all rows, and assign queries to groups."""
-        if self.criterion.error is None:
+        self.folds = folds
+        if folds.criterion.error is None:
             raise ValueError(f"cv={cv!r} has no models to score: give the name of a measure as scoring.")
         self._by_query = cv == "leave-query-out"
         groups = fits.problem.preferences.groups()
@@ -42,9 +36,10 @@ class LeaveOutSearch(AlphaSearch):
         if self._by_query != several:
             other = LEAVE_OUT[several == 0]
             raise ValueError(f"cv={cv!r} is for {'one ranking' if several else 'queries'}; use cv={other!r}.")
-        if not self._by_query and self.scoring not in ("error", "concordance"):
+        if not self._by_query and folds.scoring not in ("error", "concordance"):
             raise ValueError(
-                f"cv='leave-row-out' judges by the ranking error, not by {self.scoring}: set scoring='error'."
+                f"cv='leave-row-out' judges by the ranking error, not by {folds.scoring}: "
+                "set scoring='error'."
             )
         self._steps, self._folds = NewtonSteps(fits), folds_of(groups)
         self._weights: dict[float, FloatVector] = {}
@@ -53,32 +48,40 @@ class LeaveOutSearch(AlphaSearch):
         judged = [
             np.concatenate([self._folds[k] for k in np.flatnonzero(number == g)]) for g in range(n_groups)
         ]
-        parts = [(rows, self.held_out[0][rows]) for rows in judged]
+        parts = [(rows, folds.held_out[0][rows]) for rows in judged]
         self._judges = [(rows, part) for rows, part in parts if part.has_pairs]
 
-    def visits(self, alphas: FloatArray, folds: list[Fold]) -> Iterator[FloatArray]:
-        """Yield the errors for one alpha after the other."""
-        for alpha in map(float, alphas):
+    def errors(self, values: FloatArray) -> Iterator[FloatArray]:
+        """Yield the errors for one alpha after the other, shape (1, n_groups)."""
+        for alpha in map(float, values):
             coef = self._solved(alpha)
             if not self._by_query:
-                yield np.array([self._steps.error_without_rows(alpha, coef)])
+                yield np.array([[self._steps.error_without_rows(alpha, coef)]])
                 continue
             scores = self._steps.scores_without(alpha, coef, self._folds)
             yield np.array(
-                [float(self.judged([part], scores[rows][None, None])[0, 0]) for rows, part in self._judges]
+                [[self.folds.judged([part], scores[rows][None])[0] for rows, part in self._judges]]
             )
 
-    def scores(
-        self, alphas: FloatArray, folds: Iterable[Fold]
-    ) -> Iterator[tuple[list[Preferences], FloatArray]]:
+    def scores(self, values: FloatArray) -> Iterator[Judged]:
         """Yield the preferences of all rows, and their scores by the models without their queries."""
         if not self._by_query:
             raise ValueError("calibrated=True needs held-out scores: use folds, such as cv=5.")
-        found = [
-            self._steps.scores_without(float(alpha), self._solved(float(alpha)), self._folds)
-            for alpha in alphas
-        ]
-        yield self.held_out, np.array(found)[:, None]
+        for alpha in map(float, values):
+            found = self._steps.scores_without(alpha, self._solved(alpha), self._folds)
+            yield [(self.folds.held_out, found[None])]
+
+    def identity(self) -> dict[str, Any]:
+        """Return the model and the data in numbers and words."""
+        return self.folds.identity()
+
+    def state(self) -> State:
+        """Return the weights of the alphas so far."""
+        return {"alphas": np.array(list(self._weights)), "weights": np.array(list(self._weights.values()))}
+
+    def restore(self, state: State) -> None:
+        """Take the weights of an earlier run."""
+        self._weights = dict(zip(state["alphas"].tolist(), state["weights"], strict=True))
 
     def start(self, alpha: float) -> FloatVector | None:
         """Return the weights of all rows for an alpha that was visited."""

@@ -4,8 +4,10 @@ import importlib
 
 from rankwise.losses.base import PairwiseLoss, PiecewiseLinear, Smooth
 from rankwise.losses.hinge import Hinge
+from rankwise.losses.huber_hinge import HuberHinge
 from rankwise.losses.least_squares import LeastSquares
 from rankwise.losses.logistic import Logistic
+from rankwise.losses.registry import LOSSES, formula_of, loss_class, loss_over
 from rankwise.losses.squared_hinge import SquaredHinge
 
 # Registers the sums of clicks with the functions that the losses call.
@@ -14,17 +16,14 @@ importlib.import_module("rankwise.losses.click_sums")
 __all__ = [
     "LOSSES",
     "Hinge",
+    "HuberHinge",
     "LeastSquares",
     "Logistic",
     "PairwiseLoss",
     "PiecewiseLinear",
     "Smooth",
     "SquaredHinge",
+    "formula_of",
+    "loss_class",
+    "loss_over",
 ]
-
-# Losses by name, for estimators, commands and reports: a new loss is a file and a line here.
-LOSSES: dict[str, type[PairwiseLoss]] = {
-    "hinge": Hinge,
-    "squared_hinge": SquaredHinge,
-    "logistic": Logistic,
-}

@@ -5,7 +5,8 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
+from inspect import signature
 from typing import Any
 
 import numpy as np
@@ -16,6 +17,9 @@ from rankwise.core.types import FloatVector
 from rankwise.losses.pair_sums import COUNTING_METHODS, PartnerSums, partner_sums
 from rankwise.preferences.base import Pairs, Preferences, sum_by_row
 from rankwise.preferences.ranking import Ranking
+
+# The keywords of every loss, which say how it is summed.
+OPTIONS = ("average", "counting", "n_threads")
 
 
 @dataclass
@@ -91,8 +95,9 @@ class PairwiseLoss(ABC):
 
     Parameters
     ----------
-    preferences : Preferences
-        The pairs; scores have one entry for each of its rows.
+    preferences : Preferences, optional
+        The pairs; scores have one entry for each of its rows. Without them the object has its parameters
+        alone, from which `like` makes the loss of any preferences.
     average : "queries" or "pairs"
         The mean over queries of each query's mean, or the mean over all pairs.
     counting : "merge", "tree" or "pairs"
@@ -116,18 +121,42 @@ class PairwiseLoss(ABC):
 
     def __init__(
         self,
-        preferences: Preferences,
+        preferences: Preferences | None = None,
         *,
         average: str = "queries",
         counting: str = "merge",
         n_threads: int = 1,
     ):
         check_choice(counting, "counting", COUNTING_METHODS)
-        self.preferences = preferences
         self.average = average
         self.counting = counting
         self.n_threads = n_threads
-        self.factor = self._row_factor()
+        if preferences is not None:
+            self.preferences = preferences
+            self.factor = self._row_factor()
+
+    @property
+    def parameters(self) -> dict[str, Any]:
+        """The parameters of the loss itself: keywords of its class that are none of every loss."""
+        known = signature(type(self).__init__).parameters.values()
+        names = [one.name for one in known if one.kind in (one.KEYWORD_ONLY, one.POSITIONAL_OR_KEYWORD)]
+        own = [name for name in names if name not in ("self", "preferences", *OPTIONS)]
+        missing = [name for name in own if not hasattr(self, name)]
+        if missing:
+            raise TypeError(f"{type(self).__name__} must store its parameter {missing[0]!r} under this name.")
+        return {name: getattr(self, name) for name in own}
+
+    def maker(self) -> Callable[..., PairwiseLoss]:
+        """Return a function of preferences and options that makes this loss, for example on a worker."""
+        return partial(type(self), **self.parameters)
+
+    def like(self, preferences: Preferences, **options: Any) -> PairwiseLoss:
+        """Return the loss with the same parameters over other preferences."""
+        return self.maker()(preferences, **options)
+
+    def __repr__(self) -> str:
+        given = ", ".join(f"{name}={value!r}" for name, value in self.parameters.items())
+        return f"{type(self).__name__}({given})"
 
     @abstractmethod
     def value_and_coefficients(self, scores: ArrayLike) -> tuple[float, FloatVector]:

@@ -34,10 +34,11 @@ class Hinge(PiecewiseLinear):
     formula = "mean over pairs of max(0, 1 - (f(better) - f(worse)))"
     lipschitz = 1.0
 
-    def __init__(self, preferences: Preferences, **options: Any):
+    def __init__(self, preferences: Preferences | None = None, **options: Any):
         super().__init__(preferences, **options)
-        counts = preferences.counts_pairs and self.counting == "merge"
-        self._query_factor = preferences.query_factor(self.average) if counts else None
+        if preferences is not None:
+            counts = preferences.counts_pairs and self.counting == "merge"
+            self._query_factor = preferences.query_factor(self.average) if counts else None
 
     @property
     def at_zero(self) -> float:

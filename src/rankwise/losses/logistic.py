@@ -54,7 +54,9 @@ class Logistic(Smooth):
     lipschitz = 1.0
     curvature = 0.25
 
-    def __init__(self, preferences: Preferences, *, average: str = "queries", n_threads: int = 1):
+    def __init__(
+        self, preferences: Preferences | None = None, *, average: str = "queries", n_threads: int = 1
+    ):
         super().__init__(preferences, average=average, n_threads=n_threads)
 
     @property

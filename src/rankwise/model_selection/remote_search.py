@@ -10,45 +10,43 @@ from typing import Any
 import numpy as np
 
 from rankwise.core.types import FloatArray
-from rankwise.model_selection.search import AlphaSearch, Fold
+from rankwise.model_selection.folds import Folds
 
 # The measures that are means over queries with pairs, or over pairs.
 PAIR_MEASURES = ("error", "concordance", "log_loss")
 
 
-class RemoteSearch(AlphaSearch):
-    """Compare alphas by an error on held-out rows; neither scores nor labels leave the place of the rows."""
+class RemoteFolds(Folds):
+    """The errors of folds whose scores and labels do not leave the place of the rows."""
 
-    def visits(self, alphas: FloatArray, folds: list[Fold]) -> Iterator[FloatArray]:
-        """Yield the errors of all folds, (n_folds,), for one alpha after the other."""
-        n_done, (_, descents) = 0, self._lockstep(folds)
-        for alpha in alphas if descents is not None else ():
-            weights = descents.weights(float(alpha))
+    def errors(self, values: FloatArray) -> Iterator[FloatArray]:
+        """Yield the errors of all folds, (1, n_folds), for one alpha after the other."""
+        n_done = 0
+        for alpha in values if self._lockstep is not None else ():
+            weights = self._lockstep.weights(float(alpha))
             if weights is None:
                 break
-            yield self._judged_folds(folds, weights)
+            yield self._judged_folds(weights)
             n_done += 1
-        paths = [self._weights(alphas[n_done:], fold) for fold in folds]
-        for found in zip(*paths, strict=True):
-            yield self._judged_folds(folds, found)
+        for found in zip(*[self._weights_along(values[n_done:], fold) for fold in self.splits], strict=True):
+            yield self._judged_folds(found)
 
-    def errors(self, alphas: FloatArray, folds: Iterable[Fold]) -> Iterator[FloatArray]:
-        """Yield the held-out errors of each fold, shape (n_alphas, 1)."""
-        for fold in folds:
-            yield self._judged_weights([fold], [np.stack(list(self._weights(alphas, fold)))])[0][:, None]
+    def state(self) -> None:
+        """The scores of a descent are not in memory, so a search is not continued."""
 
-    def _weights(self, alphas: FloatArray, fold: Any) -> Iterator[FloatArray]:
+    def _weights_along(self, alphas: FloatArray, fold: Any) -> Iterator[FloatArray]:
         fits: Any = self.model.fits(replace(self.problem, outputs=[fold.train]))
         return fits.weights(alphas)
 
-    def _judged_folds(self, folds: list[Fold], weights: Iterable[FloatArray]) -> FloatArray:
+    def _judged_folds(self, weights: Iterable[FloatArray]) -> FloatArray:
         """Return the error of each fold by its weights."""
-        return np.concatenate(self._judged_weights(folds, [coef[None] for coef in weights]))
-
-    def _judged_weights(self, folds: list[Any], weights: list[FloatArray]) -> list[FloatArray]:
-        """Return the held-out errors of each fold, for each row of its weights."""
-        average, (first, *others) = getattr(self.model, "average", "queries"), [fold.test for fold in folds]
-        return first.errors(self.problem.X, weights, self.criterion.error, average, others)
+        average = getattr(self.model, "average", "queries")
+        splits: list[Any] = self.splits
+        first, *others = [fold.test for fold in splits]
+        found = first.errors(
+            self.problem.X, [coef[None] for coef in weights], self.criterion.error, average, others
+        )
+        return np.concatenate(found)[None]
 
 
 def suits_remote_search(cv: Any, scoring: Any, pooled: bool) -> bool:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from numpy.typing import ArrayLike
 
+from rankwise.core.states import State
 from rankwise.core.types import FloatArray, FloatVector
 from rankwise.data.design import Design
 from rankwise.preferences import Preferences
@@ -74,6 +75,12 @@ class Fits(Protocol):
     def models(self, alphas: FloatVector) -> Iterator[Any]:
         """Yield the fitted model for each alpha."""
 
+    def state(self) -> State | None:
+        """Return the state that the next fit starts from, None if it cannot be kept, empty if there is none.
+
+        Fits that return more than an empty state have a method `restore`, which takes it.
+        """
+
 
 class CertifiedFits(Fits, Protocol):
     """Fits with a certificate, for `alpha_path`."""
@@ -94,7 +101,7 @@ class CertifiedFits(Fits, Protocol):
 
 
 class Tunable(Protocol):
-    """What `AlphaSearch` and `alpha_path` ask of an estimator, beside scikit-learn's parameters.
+    """What `Folds` and `alpha_path` ask of an estimator, beside scikit-learn's parameters.
 
     Attributes
     ----------

@@ -67,6 +67,19 @@ class CurvatureModel:
             self._density = curved / square
             self._steps = [*self._steps[1 - MEMORY :], (step, change)]
 
+    def state(self) -> dict[str, FloatArray]:
+        """Return the density and the steps that the model has learned."""
+        n = len(self._gram)
+        return {
+            "density": np.array(self._density),
+            "learned": np.array(self._steps, dtype=np.float64).reshape(-1, 2, n),
+        }
+
+    def restore(self, state: dict[str, FloatArray]) -> None:
+        """Take what another model with the same Gram matrix has learned."""
+        self._density = float(state["density"])
+        self._steps = [(step, change) for step, change in state["learned"]]
+
     def solve(self, gradient: FloatVector, alpha: float) -> FloatVector:
         """Return the inverse curvature of loss + alpha ||w||^2 times the gradient, by L-BFGS."""
         result, undone = gradient.copy(), []
@@ -120,6 +133,20 @@ class Descent:
         zeros = zero_scores(design)
         zero = loss.value_and_coefficients(self._of_loss(zeros))
         self._at = _Iterate(np.zeros(design.shape[1]), zeros, *zero)
+
+    def state(self) -> dict[str, FloatArray] | None:
+        """Return the arrays from which the next alpha starts, or None if the scores are elsewhere."""
+        if not isinstance(self._at.scores, np.ndarray):
+            return None
+        found = {name: getattr(self._at, name) for name in ("coef", "scores", "step", "earlier", "slopes")}
+        return self.curvature.state() | {name: value for name, value in found.items() if value is not None}
+
+    def restore(self, state: dict[str, FloatArray]) -> None:
+        """Continue from the state of another descent on the same loss."""
+        self.curvature.restore(state)
+        given = {name: value for name, value in state.items() if name not in ("density", "learned")}
+        value, coefficients = self._loss.value_and_coefficients(self._of_loss(given["scores"]))
+        self._at = _Iterate(value=value, coefficients=coefficients, **given)
 
     @property
     def scores(self) -> FloatVector:

@@ -9,7 +9,7 @@ from typing import Any
 
 from rankwise.core.types import FloatVector
 from rankwise.data.design import Design
-from rankwise.losses import LOSSES, PairwiseLoss
+from rankwise.losses import PairwiseLoss, loss_over
 from rankwise.preferences import Preferences
 from rankwise.solvers.registry import SOLVERS
 from rankwise.solvers.result import Monitor, SolverResult
@@ -26,7 +26,7 @@ def solve_pairs(
     preferences: Preferences,
     alpha: float,
     *,
-    loss: str,
+    loss: Any,
     solver: str,
     tol: float,
     max_iter: int,
@@ -85,9 +85,9 @@ def solve_sample(
 
 
 def pairwise_loss(
-    name: str, preferences: Preferences, solver: str, *, average: str, n_threads: int
+    loss: Any, preferences: Preferences, solver: str, *, average: str, n_threads: int
 ) -> PairwiseLoss:
-    """Return the loss with this name, which counts pairs as the solver asks for."""
+    """Return a loss, given by name or as an object, which counts pairs as the solver asks for."""
     counting = SOLVERS[solver].counting
     options: dict[str, Any] = {} if counting == "merge" else {"counting": counting}
-    return LOSSES[name](preferences, average=average, n_threads=n_threads, **options)
+    return loss_over(loss, preferences, average=average, n_threads=n_threads, **options)

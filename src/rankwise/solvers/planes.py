@@ -43,7 +43,7 @@ class Planes:
     def add(self, gradient: FloatVector, offset: float) -> None:
         """Add the plane gradient'w + offset."""
         if self.count == len(self._offsets):
-            self._grow()
+            self._grow(2 * self.count)
         t = self.count
         self._planes[t] = gradient
         self._offsets[t] = offset
@@ -119,13 +119,32 @@ class Planes:
             column[:t] = column[keep]
         self.count = t
 
-    def _grow(self) -> None:
+    def state(self) -> dict[str, NDArray]:
+        """Return the arrays from which `restore` makes the same model."""
+        t = self.count
+        columns = {name: getattr(self, f"_{name}")[:t].copy() for name in ("planes", "offsets", "idle", "z")}
+        grams = {name: getattr(self, f"_{name}")[:t, :t].copy() for name in ("gram", "gram_low")}
+        numbers = {"largest_offset": self.largest_offset, "is_precise": self._precise}
+        return columns | grams | {name: np.array(value) for name, value in numbers.items()}
+
+    def restore(self, state: dict[str, NDArray]) -> None:
+        """Take the planes of another model of as many weights."""
+        t = len(state["offsets"])
+        while len(self._offsets) < t:
+            self._grow(2 * len(self._offsets))
+        for name in ("planes", "offsets", "idle", "z"):
+            getattr(self, f"_{name}")[:t] = state[name]
+        for name in ("gram", "gram_low"):
+            getattr(self, f"_{name}")[:t, :t] = state[name]
+        self.count, self._precise = t, bool(state["is_precise"])
+        self.largest_offset = float(state["largest_offset"])
+
+    def _grow(self, room: int) -> None:
         def widened(array: NDArray, shape: tuple[int, ...]) -> NDArray:
             larger = np.zeros(shape, dtype=array.dtype)
             larger[tuple(map(slice, array.shape))] = array
             return larger
 
-        room = 2 * self.count
         self._planes = widened(self._planes, (room, self._planes.shape[1]))
         self._gram = widened(self._gram, (room, room))
         self._gram_low = widened(self._gram_low, (room, room))

@@ -9,7 +9,7 @@ from typing import Any
 
 from rankwise.core.checks import check_choice
 from rankwise.data.design import Design
-from rankwise.losses import LOSSES, Hinge, PiecewiseLinear, Smooth
+from rankwise.losses import Hinge, PiecewiseLinear, Smooth, loss_class
 from rankwise.preferences import Preferences
 from rankwise.solvers.bundle import solve_bundle
 from rankwise.solvers.interior_point import interior_point_pays, solve_interior_point
@@ -68,28 +68,27 @@ SOLVERS = {
 }
 
 
-def solvers_of(loss: str) -> list[str]:
-    """Return the names of the solvers that minimise a loss, the default first.
+def solvers_of(loss: Any) -> list[str]:
+    """Return the names of the solvers that minimise a loss, a name or an object; the default is first.
 
     Examples
     --------
     >>> solvers_of("hinge")
     ['bundle', 'bmrm', 'tree-rsvm', 'pair-rsvm', 'interior-point']
     """
-    return [name for name, solver in SOLVERS.items() if issubclass(LOSSES[loss], solver.needs)]
+    return [name for name, solver in SOLVERS.items() if issubclass(loss_class(loss), solver.needs)]
 
 
 def chosen_solver(
-    loss: str,
+    loss: Any,
     solver: str,
     design: Design | None = None,
     preferences: Preferences | None = None,
     alpha: float | None = None,
 ) -> str:
     """Return the solver for a loss, and for its data and alpha if known; refuse one that does not suit it."""
-    check_choice(loss, "loss", LOSSES)
-    check_choice(solver, "solver", ("auto", *SOLVERS))
     fitting = solvers_of(loss)
+    check_choice(solver, "solver", ("auto", *SOLVERS))
     if not fitting:
         raise ValueError(f"loss={loss!r} has no solver: it is neither PiecewiseLinear nor Smooth.")
     if solver == "auto":

@@ -1,0 +1,164 @@
+"""Losses as objects with parameters: over pairs, in estimators, in model files and on workers."""
+
+import pickle
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.optimize import minimize
+from sklearn.base import clone
+from sklearn.model_selection import GridSearchCV, KFold
+
+from rankwise import CurveRanker, OrdinalSVM, Preferences, RankSVM, RankSVMCV, load_model, save_model
+from rankwise.datasets import make_ordinal, make_ranking
+from rankwise.io.model_layout import ModelFileError
+from rankwise.losses import LOSSES, Hinge, HuberHinge, PiecewiseLinear, SquaredHinge, loss_over
+from strategies import cases
+
+WIDTHS = st.floats(0.01, 0.99)
+X, y, qid = make_ranking(200, 4, n_queries=8, n_levels=4, noise=1.0, random_state=0)
+
+
+class WideHinge(PiecewiseLinear):
+    """Mean over pairs of max(0, margin - (s_better - s_worse))."""
+
+    formula = "mean over pairs of max(0, margin - (f(better) - f(worse)))"
+    lipschitz = 1.0
+
+    def __init__(self, preferences=None, *, margin=1.0, **options):
+        self.margin = margin
+        super().__init__(preferences, **options)
+        if preferences is not None:
+            self._hinge = Hinge(preferences, **options)
+
+    def plane(self, scores):
+        value, coefficients, offset = self._hinge.plane(np.asarray(scores) / self.margin)
+        return self.margin * value, coefficients, self.margin * offset
+
+
+def textbook(pairs, scores, width):
+    """The loss and its gradient, pair by pair."""
+    value, gradient = 0.0, np.zeros(len(scores))
+    for better, worse, _, weight in zip(*pairs, strict=True):
+        d = scores[better] - scores[worse]
+        if d >= 1:
+            continue
+        slope = -min((1 - d) / width, 1.0)
+        value += weight * ((1 - d) ** 2 / (2 * width) if d > 1 - width else 1 - d - width / 2)
+        gradient[better] += weight * slope
+        gradient[worse] -= weight * slope
+    return value, gradient
+
+
+@given(cases(), WIDTHS, st.sampled_from(["queries", "pairs"]))
+def test_the_huber_hinge_is_the_textbook_formula(case, width, average):
+    loss = HuberHinge(case.preferences, width=width, average=average)
+    value, gradient = textbook(case.preferences.mean_pairs(average), case.scores, width)
+    found, slopes = loss.value_and_coefficients(case.scores)
+    size = (1 + np.ptp(case.scores)) ** 2 / width
+    assert found == pytest.approx(value, abs=1e-12 * size)
+    np.testing.assert_allclose(slopes, gradient, atol=1e-12 * size)
+    direction = np.random.default_rng(0).normal(size=len(case.scores))
+    better, worse, magnitude, weight = loss.listed_pairs()
+    difference = case.scores[better] - case.scores[worse]
+    _, curvature = loss.pair_derivatives(difference, magnitude)
+    expected = np.zeros(len(case.scores))
+    along = weight * curvature * (direction[better] - direction[worse])
+    np.add.at(expected, better, along)
+    np.add.at(expected, worse, -along)
+    if np.abs(np.stack([difference - 1, difference - 1 + width])).min(initial=1.0) > 1e-9:  # off the edges
+        np.testing.assert_allclose(loss.hessian(case.scores).product(direction), expected, atol=1e-9 * size)
+        sloped = loss.slopes(case.scores)(np.ones(len(case.scores)))
+        np.testing.assert_allclose(sloped, gradient, atol=1e-9 * size)
+
+
+@pytest.mark.parametrize("width", [0.9, 0.5, 0.05])
+def test_its_fit_is_certified(width):
+    pairs = Preferences.from_scores(y, qid).mean_pairs("queries")
+
+    def objective(w):
+        value, gradient = textbook(pairs, X @ w, width)
+        return value + 1e-2 * w @ w, X.T @ gradient + 2e-2 * w
+
+    best = minimize(objective, np.zeros(4), jac=True, method="BFGS", options={"gtol": 1e-10}).fun
+    model = RankSVM(1e-2, loss=HuberHinge(width=width), tol=1e-8).fit(X, y, qid=qid)
+    assert model.objective_ == pytest.approx(best, abs=1e-8)
+    assert model.objective_ - model.gap_ <= best + 1e-12
+    assert model.solver_ == "newton"
+    assert (model.inference(X, y, qid=qid).standard_errors > 0).all()
+
+
+def test_a_narrow_parabola_is_nearly_the_hinge():
+    hinge = RankSVM(1e-2, tol=1e-8).fit(X, y, qid=qid)
+    narrow = RankSVM(1e-2, loss=HuberHinge(width=1e-3), tol=1e-8).fit(X, y, qid=qid)
+    assert hinge.objective_ - 5e-4 - 1e-8 <= narrow.objective_ <= hinge.objective_ + 1e-8
+
+
+@pytest.mark.filterwarnings("ignore::rankwise.model_selection.EdgeOfGridWarning")
+def test_estimators_take_objects(tmp_path):
+    model = RankSVM(1e-2, loss=HuberHinge(width=0.25)).fit(X, y, qid=qid)
+    assert repr(model) == "RankSVM(alpha=0.01, loss=HuberHinge(width=0.25))"
+    assert clone(model).loss.width == 0.25
+    assert pickle.loads(pickle.dumps(model)).loss.width == 0.25
+    save_model(model, tmp_path / "model.json")
+    loaded = load_model(tmp_path / "model.json")
+    assert loaded.loss.parameters == {"width": 0.25}
+    np.testing.assert_array_equal(loaded.coef_, model.coef_)
+    np.testing.assert_array_equal(loaded.fit(X, y, qid=qid).coef_, model.coef_)
+    searched = RankSVMCV([0.1, 1e-2, 1e-3], loss=HuberHinge(width=0.25), cv=3).fit(X, y, qid=qid)
+    assert searched.cv_errors_.shape == (3, 3)
+    widths = [HuberHinge(width=width) for width in (0.1, 0.9)]
+    search = GridSearchCV(RankSVM(1e-2), {"loss": widths}, cv=KFold(2)).fit(X, y)
+    assert search.best_params_["loss"] in widths
+
+
+@pytest.mark.parametrize(("name", "loss"), [("huber_hinge", HuberHinge()), ("squared_hinge", SquaredHinge())])
+def test_a_name_is_the_object_with_the_default_parameters(name, loss):
+    fits = [RankSVM(1e-2, loss=given).fit(X, y, qid=qid).coef_ for given in (name, loss)]
+    np.testing.assert_array_equal(*fits)
+
+
+def test_other_estimators_take_them():
+    points, ranks = make_ordinal(200, random_state=0)
+    assert OrdinalSVM(1e-3, loss=HuberHinge(), kernel="rbf").fit(points, ranks).gap_ >= 0
+    assert CurveRanker(alpha=1e-2, loss=HuberHinge(), n_bins=4).fit(X, y, qid=qid).score(X, y, qid=qid) > 0.6
+
+
+@pytest.mark.parametrize("loss", [WideHinge(margin=2.0), HuberHinge(width=0.9)], ids=repr)
+def test_a_parameter_reaches_the_workers(loss):
+    da = pytest.importorskip("dask.array")
+    rows, *labels = [da.from_array(part, chunks=50) for part in (X, y, qid)]
+    model = RankSVM(1e-2, loss=loss, tol=1e-8)
+    here = clone(model).fit(X, y, qid=qid).objective_
+    assert clone(model).fit(rows, y, qid=qid).objective_ == pytest.approx(here, abs=1e-7)
+    assert clone(model).fit(rows, labels[0], qid=labels[1]).objective_ == pytest.approx(here, abs=1e-7)
+
+
+@settings(max_examples=20)
+@given(WIDTHS)
+def test_like_keeps_the_parameters(width):
+    first, second = Preferences.from_scores(y[:50]), Preferences.from_scores(y[50:90])
+    made = HuberHinge(first, width=width, average="pairs").like(second, n_threads=2)
+    assert (made.width, made.n_threads, made.preferences) == (width, 2, second)
+    assert loss_over(WideHinge(margin=width), first).margin == width
+
+
+def test_refusals(tmp_path):
+    for width in (0.0, 1.0, -1, np.nan):
+        with pytest.raises(ValueError, match="width must be above 0 and below 1"):
+            HuberHinge(width=width)
+    with pytest.raises(ValueError, match=r"got the class: write loss=HuberHinge\(\)"):
+        RankSVM(loss=HuberHinge).fit(X, y)
+    with pytest.raises(ValueError, match="loss must be"):
+        RankSVM(loss="huber").fit(X, y)
+    assert WideHinge not in LOSSES.values()
+    with pytest.raises(ModelFileError, match="WideHinge"):
+        save_model(RankSVM(loss=WideHinge(margin=2.0)).fit(X, y), tmp_path / "model.json")
+
+    class Forgetful(WideHinge):
+        def __init__(self, preferences=None, *, slope=1.0, **options):
+            super().__init__(preferences, **options)
+
+    with pytest.raises(TypeError, match="must store its parameter 'slope' under this name"):
+        Forgetful().like(Preferences.from_scores(y))
