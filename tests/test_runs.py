@@ -228,3 +228,21 @@ def test_models_are_measured_by_these_names(name, function, options):
     found = evaluate(scores, np.zeros((6, 1)), y, qid=qid, measures=[name])
     assert found[name].mean == function(y, scores, qid, **options)
     assert as_scoring(name).error(Preferences.from_scores(y, qid=qid), scores) == 1 - found[name].mean
+
+
+@pytest.mark.parametrize("name", ["NumRet", "NumRelRet", "NumRel", "NumQ"])
+def test_counts_are_summed_as_by_ir_measures(name):
+    qrels = {"1": {"a": 1, "b": 0}, "2": {"b": 1, "c": 2}}
+    new, old = {"1": {"a": 9.0}, "2": {"b": 8.0, "c": 7.0}}, {"1": {"a": 9.0}, "2": {"b": 8.0}}
+    found = compare_runs(as_qrels(qrels), {"new": as_run(new), "old": as_run(old)}, measures=name)
+    measure = ir_measures.parse_measure(name)
+    for run, nested in (("new", new), ("old", old)):
+        assert found.measures[run][0].mean == ir_measures.calc_aggregate([measure], qrels, nested)[measure]
+    totals = [found.measures[run][0].mean for run in ("new", "old")]
+    assert found.differences[0].mean == totals[0] - totals[1]
+
+
+def test_what_ir_measures_cannot_compute_is_refused():
+    qrels, run = {"1": {"a": 1, "b": 1}}, {"1": {"a": 9.0, "b": 8.0}}
+    with pytest.raises(ValueError, match=r"ir-measures cannot compute Accuracy@5: .*division by zero"):
+        evaluate_run(as_qrels(qrels), as_run(run), measures="Accuracy@5")

@@ -59,12 +59,16 @@ OF_RANKING: dict[str, Callable[..., float]] = {
 
 @dataclass(frozen=True)
 class Measure:
-    """A measure: its key, its name for display, whether higher values are better, and its bounds if any."""
+    """A measure: its key, its name for display, whether higher values are better, and its bounds if any.
+
+    The mean over queries of a measure that `is_total`, such as a number of documents, is replaced by the sum.
+    """
 
     key: str
     name: str
     higher_is_better: bool
     bounds: tuple[float, float] | None = field(default=None, kw_only=True)
+    is_total: bool = field(default=False, kw_only=True)
 
 
 @dataclass(frozen=True)
@@ -327,16 +331,24 @@ def over_queries(
     cluster: IntArray | None = None,
 ) -> Measured:
     """Return a measure with its values per query, its mean and the interval of the mean."""
-    estimate = mean_of_queries(values, weight, cluster)
+    estimate = estimate_over_queries(metric, values, weight, cluster)
     ends = estimate.interval(confidence, metric.bounds)
     return Measured(
         metric, values, estimate.value, *ends, "queries", estimate, importance=weight, cluster=cluster
     )
 
 
-def mean_of_queries(values: FloatArray, weight: FloatArray | None, cluster: IntArray | None) -> Estimate:
-    """Return the mean over the queries for which a measure is defined; clusters of queries are the units."""
+def estimate_over_queries(
+    measure: Measure, values: FloatArray, weight: FloatArray | None, cluster: IntArray | None
+) -> Estimate:
+    """Return the mean, or the sum, over the queries for which a measure is defined.
+
+    If there are clusters of queries, they are the units.
+    """
     estimate = mean_estimate(values, weight)
+    if measure.is_total:
+        n = len(estimate.influence)
+        estimate = replace(estimate, value=n * estimate.value, influence=n * estimate.influence)
     if cluster is None or not len(estimate.influence):
         return estimate
     return estimate.by_cluster(cluster[~np.isnan(values)])

@@ -9,7 +9,7 @@ import numpy as np
 
 from rankwise.core.types import FloatArray
 from rankwise.evaluation.bootstrap import CONFIDENCE, interval
-from rankwise.evaluation.measures import Measure, Measured, mean_of_queries
+from rankwise.evaluation.measures import Measure, Measured, estimate_over_queries
 from rankwise.metrics.intervals import Estimate
 
 # Smaller differences are ties.
@@ -111,7 +111,7 @@ def difference_estimate(first: Measured, second: Measured) -> Estimate | None:
     if first.units == "queries":
         apart = first.values - second.values
         apart = np.where(np.abs(apart) <= TIE, 0.0, apart)
-        return mean_of_queries(apart, first.importance, first.cluster)
+        return estimate_over_queries(first.measure, apart, first.importance, first.cluster)
     if first.estimate is None or second.estimate is None:
         return None
     return first.estimate - second.estimate
