@@ -235,7 +235,7 @@ def votes_of_groups(sizes):
 
 
 def skewed_differences(n_queries):
-    """Intervals of a mean difference of 0: a small gain on nine queries of ten, a large loss on the others."""
+    """Intervals of a mean difference of 0: a small gain on nine queries of ten, a large loss on one."""
 
     def found(rng, large=False):
         if large:

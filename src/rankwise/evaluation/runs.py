@@ -25,11 +25,11 @@ def evaluate_run(
 ) -> Evaluation:
     """Evaluate a run: measures with confidence intervals over the judged queries.
 
-    The rules are those of ir-measures. Counts, such as NumRet, are summed. The mean is over all queries of the qrels: a query without retrieved
-    documents counts 0, as by ``trec_eval -c``, and queries of the run without judgements are left out.
-    Documents are ordered by score, descending, compared in single precision, and equal scores by document
-    id, descending, as in trec_eval; ranks in the file are ignored. Documents without a grade, or with a
-    negative one, are not relevant.
+    The rules are those of ir-measures. Counts, such as NumRet, are summed. The mean is over all queries of
+    the qrels: a query without retrieved documents counts 0, as by ``trec_eval -c``, and queries of the run
+    without judgements are left out. Documents are ordered by score, descending, compared in single precision,
+    and equal scores by document id, descending, as in trec_eval; ranks in the file are ignored. Documents
+    without a grade, or with a negative one, are not relevant.
 
     Parameters
     ----------
