@@ -1020,6 +1020,14 @@ def tables():
                 if is_concordance(known.get(title, {}).get("quantities", {}))
             ],
         ),
+        "means": markdown(
+            ["", "mean: coverage, length", "difference: coverage, length"],
+            [
+                [title, *means_of(known[title]["quantities"])]
+                for title in CASES
+                if set(known.get(title, {}).get("quantities", {"": 0})) <= {*OF_MEANS, *OF_DIFFERENCES}
+            ],
+        ),
         "grades": markdown(
             ["", *(f"{title.lower()}: coverage, length" for title in NAMES.values())],
             [
@@ -1042,6 +1050,18 @@ def tables():
 def is_concordance(quantities):
     """Return whether a case has an index and the difference of two."""
     return set(quantities) == {"index", "difference"}
+
+
+OF_MEANS = ("mean", "error")
+OF_DIFFERENCES = ("difference", "all differences")
+
+
+def means_of(quantities):
+    """Return the coverage and the length of a mean and of a difference, where they were recorded."""
+    return [
+        next((coverage_and_length(quantities[name]) for name in names if name in quantities), "")
+        for names in (OF_MEANS, OF_DIFFERENCES)
+    ]
 
 
 OF_LEADERBOARDS = ("score", "best - worst", "rank")

@@ -155,7 +155,7 @@ def test_the_rows_of_the_fit_are_refused(model):
     X, y = ranking(0, 200)
     X = np.c_[X, X**2]
     model.fit(X[:100], y[:100])
-    with pytest.raises(ValueError, match="X and y are the rows that the .* was fitted to"):
+    with pytest.raises(ValueError, match=r"X and y are the rows that the .* was fitted to"):
         ConformalRanks(model).calibrate(X[:100], y[:100])
     order = np.random.default_rng(0).permutation(100)
     with pytest.raises(ValueError, match="Calibrate by other rows"):
@@ -172,7 +172,7 @@ def test_both_rates_of_wrong_decisions_are_stated():
         stated.append(found.decision_rates())
         wrong.append(np.mean(answer * truth < 0))
         of_decided.append(np.mean((answer * truth < 0)[answer != 0]))
-    decided, of_all, of_those = np.mean(stated, axis=0)
+    _, of_all, of_those = np.mean(stated, axis=0)
     assert of_all <= 0.1
     assert of_those == pytest.approx(np.mean(of_decided), abs=0.02)
     assert of_those > 1.1 * of_all

@@ -225,8 +225,8 @@ def _check_rows_are_new(
     objective = loss + float(alpha) * squared_norm
     if abs(objective - ranker.objective_) <= SAME_OBJECTIVE * abs(ranker.objective_):
         raise ValueError(
-            f"X and y are the rows that the {type(ranker).__name__} was fitted to: its objective is the same, "
-            f"{objective:.6g}. Calibrate by other rows, or ranges of new rows do not keep their level."
+            f"X and y are the rows that the {type(ranker).__name__} was fitted to: its objective is "
+            f"{objective:.6g} for both. Calibrate by other rows; these ranges would be too short."
         )
 
 

@@ -95,9 +95,9 @@ def grade_agreement(
     >>> found
     8 rows, 95% intervals
     measure               value    from      to
-    Accuracy             0.7500  0.2758  0.9594
-    Mean absolute error  0.2500  0.0475  0.9119
-    Quadratic kappa      0.8000  0.1250  0.9688
+    Accuracy             0.7500  0.3298  0.9482
+    Mean absolute error  0.2500  0.0564  0.8262
+    Quadratic kappa      0.8000  0.2322  0.9611
     <BLANKLINE>
     label \\ predicted  1  2  3
     1                  2  1  0

@@ -58,8 +58,8 @@ def evaluate_run(
     >>> evaluate_run(qrels, run, measures=["nDCG@10", "RR"])
     4 rows, 3 queries, 95% intervals
     measure                 mean    from      to
-    nDCG@10, linear gain  0.5436  0.0075  0.9947  over 3 queries
-    RR                    0.5000  0.0069  0.9931  over 3 queries
+    nDCG@10, linear gain  0.5436  0.0414  0.9705  over 3 queries
+    RR                    0.5000  0.0362  0.9638  over 3 queries
     """
     check_levels("auto", confidence, None)
     chosen = search_measures(measures)
@@ -113,7 +113,7 @@ def compare_runs(
     new minus each other model on 3 queries, 95% intervals, paired t-test
     measure  model    mean  difference     from       to       p
     AP       new    1.0000
-    AP       old    0.5000     +0.5000  -0.7421  +1.7421  0.5000
+    AP       old    0.5000     +0.5000  -0.7421  +1.7421  0.2254
     """
     if not isinstance(runs, Mapping) or not runs:
         raise ValueError("runs must be a dict of one or more names to runs.")

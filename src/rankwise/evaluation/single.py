@@ -141,8 +141,8 @@ def evaluate(
     >>> evaluate(model, X[test], y[test], qid=qid[test], measures=["error", "ndcg@10"])
     216 rows, 10 queries, 95% intervals
     measure                      mean    from      to
-    Ranking error              0.0852  0.0612  0.1176  over 10 queries
-    NDCG@10, exponential gain  0.9302  0.8874  0.9575  over 10 queries
+    Ranking error              0.0852  0.0613  0.1174  over 10 queries
+    NDCG@10, exponential gain  0.9302  0.8879  0.9572  over 10 queries
     """
     check_undefined(undefined)
     if not 0 < confidence < 1:

@@ -239,7 +239,7 @@ def wilson_interval(
     Examples
     --------
     >>> [round(end, 3) for end in wilson_interval(0.9, 0.06, 20, 0.95, (0.0, 1.0))]
-    [0.7, 0.972]
+    [0.711, 0.971]
     """
     from scipy.special import stdtrit
 
