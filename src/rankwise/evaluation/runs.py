@@ -113,7 +113,7 @@ def compare_runs(
     new minus each other model on 3 queries, 95% intervals, paired t-test
     measure  model    mean  difference     from       to       p
     AP       new    1.0000
-    AP       old    0.5000     +0.5000  -0.7421  +1.7421  0.2254
+    AP       old    0.5000     +0.5000  -0.7421  +1.0000  0.2254
     """
     if not isinstance(runs, Mapping) or not runs:
         raise ValueError("runs must be a dict of one or more names to runs.")

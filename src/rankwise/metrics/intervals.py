@@ -29,7 +29,7 @@ class Moments(NamedTuple):
 
     Attributes
     ----------
-    count : array of shape (n_samples,)
+    n_units : array of shape (n_samples,)
         The number of units.
     share2, share3 : arrays of shape (n_samples,)
         The sums of squares and of cubes of the shares.
@@ -40,7 +40,7 @@ class Moments(NamedTuple):
         mean square.
     """
 
-    count: FloatArray
+    n_units: FloatArray
     share2: FloatArray
     share3: FloatArray
     squares: FloatArray
@@ -55,7 +55,7 @@ class Moments(NamedTuple):
         count = np.bincount(sample).astype(np.float64)
 
         def sums(values: FloatArray) -> FloatArray:
-            return np.bincount(sample, values, len(count))
+            return np.bincount(sample, values, len(count)).astype(np.float64)
 
         share = share / sums(share)[sample]
         values = influence / share
@@ -71,7 +71,7 @@ class Moments(NamedTuple):
         the sum of squared influences times n / (n - 1).
         """
         expected = self.share2 - 2 * self.share3 + self.share2**2
-        return self.squares * self.share2 / np.where((self.count > 1) & (expected > 0), expected, np.nan)
+        return self.squares * self.share2 / np.where((self.n_units > 1) & (expected > 0), expected, np.nan)
 
     @property
     def degrees(self) -> FloatArray:
@@ -80,7 +80,7 @@ class Moments(NamedTuple):
         The effective number of units is that of Kish, less 1. If the values have an excess kurtosis k, a
         variance is as uncertain as one of 2 / (2 + k) times as many normal values.
         """
-        n = self.count
+        n = self.n_units
         effective = np.where(n > 1, 1 / self.share2 - 1, np.nan)
         enough = n >= FEWEST_FOR_KURTOSIS
         m = np.where(enough, n, FEWEST_FOR_KURTOSIS)
@@ -128,7 +128,8 @@ class Estimate:
             sample = np.unique(kinds, axis=0, return_inverse=True)[1].ravel()
             if np.bincount(sample).min() < 2:
                 sample = None
-        summed, shares = np.bincount(cluster, self.influence), np.bincount(cluster, self.relative_share)
+        summed: Any = np.bincount(cluster, self.influence)
+        shares: Any = np.bincount(cluster, self.relative_share)
         n_trials = None if self.n_trials is None else min(self.n_trials, len(summed))
         return Estimate(self.value, summed, shares, sample, n_trials)
 
@@ -189,12 +190,16 @@ class Estimate:
     def difference_interval(
         self, confidence: float, bounds: tuple[float, float] | None = None
     ) -> tuple[float, float]:
-        """Return the ends of the interval of a difference of measures with bounds: symmetric, as its p-value.
+        """Return the ends of the interval of a difference of two measures with the given bounds.
 
-        It contains 0 if and only if the p-value is above 1 - `confidence`.
+        It is that of Student's t, cut at the largest difference, and contains 0 if and only if the p-value is
+        above 1 - `confidence`.
         """
-        around = None if bounds is None else (bounds[0] - bounds[1], bounds[1] - bounds[0])
-        return self.interval(confidence, around if self.is_constant else None)
+        if bounds is None:
+            return self.interval(confidence)
+        span = bounds[1] - bounds[0]
+        low, high = self.interval(confidence, (-span, span) if self.is_constant else None)
+        return max(low, -span), min(high, span)
 
     def p_value(self, bounds: tuple[float, float] | None = None) -> float:
         """Return the two-sided p-value of the hypothesis that the estimated quantity is 0.
@@ -348,7 +353,9 @@ def error_estimate(y: Preferences, scores: FloatVector, average: str = "queries"
     influence = wrong - error * total
     units = units_of(y)
     if units is not None:  # a pair lies within a group, and both of its rows have counted it
-        return Estimate(float(wrong.sum()) / 2, np.bincount(units, influence / 2), np.bincount(units, total))
+        summed: Any = np.bincount(units, influence / 2)
+        share: Any = np.bincount(units, total)
+        return Estimate(float(wrong.sum()) / 2, summed, share)
     return estimate_over_rows(y, float(wrong.sum()) / 2, influence)
 
 
