@@ -11,7 +11,7 @@ from rankwise.cli import arguments
 from rankwise.cli.dask import add_dask_option
 from rankwise.cli.output import Console
 from rankwise.cli.runs import add_run_options, check_run_options, evaluate_runs
-from rankwise.core.text import plural, table
+from rankwise.core.text import p_value_text, plural, table
 
 EXAMPLE = """  rankwise evaluate model.json test.txt --at 1,5,10
   rankwise evaluate scores.txt test.txt --per-query
@@ -363,7 +363,7 @@ def row_of(values: dict[str, Any], name: str) -> list[str]:
     if len(means) == 2:
         both = None not in means
         return [
-            *cells, f"{means[0] - means[1]:+.4f}" if both else "-", shown(values["p_values"][name])
+            *cells, f"{means[0] - means[1]:+.4f}" if both else "-", p_value_text(values["p_values"][name])
         ]  # fmt: skip
     return cells + list(map(shown, values["models"][0]["interval"][name] or (None, None)))
 
@@ -458,10 +458,9 @@ def survival_lines(values: dict[str, Any]) -> list[str]:
     title = f"{counts['row']}, {counts['event']}, {strata}, {counts['pair']}"
     lines = [title, "", *table(["model", "concordance", "index", "from", "to"], rows, n_left=2)]
     if "difference" in values:
-        columns = ("mean", "low", "high", "p")
         apart = [
-            [title, *(f"{values['difference'][name][key]:.4f}" for key in columns)]
-            for name, title in INDICES.items()
+            [title, *(f"{one[key]:.4f}" for key in ("mean", "low", "high")), p_value_text(one["p"])]
+            for one, title in ((values["difference"][name], title) for name, title in INDICES.items())
         ]
         lines += [
             "",

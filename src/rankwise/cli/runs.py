@@ -9,7 +9,7 @@ from typing import Any
 
 from rankwise.cli import arguments
 from rankwise.cli.output import Console
-from rankwise.core.text import plural, table
+from rankwise.core.text import p_value_text, plural, table
 
 # Options of evaluations with a model, and their values if they are not given.
 MODEL_OPTIONS: dict[str, Any] = {
@@ -175,7 +175,8 @@ def lines_of(values: dict[str, Any]) -> list[str]:
     if "differences" in values:
         header = ["measure", "other run", "difference", "from", "to", "p", "wins", "ties", "losses"]
         apart = [
-            [one["measure"], one["other"], *(shown(one[key]) for key in ("mean", "low", "high", "p"))]
+            [one["measure"], one["other"], *(shown(one[key]) for key in ("mean", "low", "high"))]
+            + [p_value_text(one["p"])]
             + [str(one[key]) for key in ("wins", "ties", "losses")]
             for one in values["differences"]
         ]

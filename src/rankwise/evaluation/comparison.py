@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from rankwise.core.checks import as_array, as_codes, as_labels, as_vector, check_choice
-from rankwise.core.text import plural, table
+from rankwise.core.text import p_value_text, plural, table
 from rankwise.core.types import FloatArray, IntArray
 from rankwise.core.warn import warn_caller
 from rankwise.data.backends import in_memory
@@ -105,8 +105,8 @@ def _cells(found: Difference | None) -> list[str]:
     """Format a difference; the first model has none."""
     if found is None:
         return [""] * 4
-    p = "-" if found.p != found.p else f"{found.p:.4f}"
-    return [f"{found.mean:+.4f}", f"{found.low:+.4f}", f"{found.high:+.4f}", p]
+    ends = (found.mean, found.low, found.high)
+    return [*(f"{value:+.4f}" for value in ends), p_value_text(found.p)]
 
 
 def compare(
@@ -187,11 +187,11 @@ def compare(
     >>> X, y, qid = make_ranking(240, 3, n_queries=12, n_levels=3, random_state=0)
     >>> compare(y, {"sum": X.sum(axis=1), "one feature": X[:, 0]}, qid, measures=["error", "ndcg@10"])
     sum minus each other model on 12 queries, 95% intervals, paired t-test
-    measure                    model          mean  difference     from       to       p
+    measure                    model          mean  difference     from       to        p
     Ranking error              sum          0.4939
-    Ranking error              one feature  0.7477     -0.2539  -0.3339  -0.1738  0.0001
+    Ranking error              one feature  0.7477     -0.2539  -0.3339  -0.1738  <0.0001
     NDCG@10, exponential gain  sum          0.6255
-    NDCG@10, exponential gain  one feature  0.3555     +0.2700  +0.1522  +0.3878  0.0004
+    NDCG@10, exponential gain  one feature  0.3555     +0.2700  +0.1522  +0.3878   0.0004
     """
     _check(scores, "scores", test, confidence, correction)
     check_undefined(undefined)
