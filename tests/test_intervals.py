@@ -196,6 +196,7 @@ def test_copies_of_rows_in_clusters_are_one_observation():
         concordance_interval(y[twice], x[twice], cluster=twice), concordance_interval(y, x)
     )
     many = evaluate(x[twice], x[twice][:, None], y[twice], cluster=twice, measures=["error", "p@20"])
+    assert "over clusters" in repr(many)
     once = evaluate(x, x[:, None], y, measures="error")
     np.testing.assert_allclose(
         [many["error"].low, many["error"].high], [once["error"].low, once["error"].high]

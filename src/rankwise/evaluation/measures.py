@@ -94,7 +94,7 @@ class Measured:
     values : array of shape (n_queries,), NaN if undefined
     mean, low, high : float
         The mean over the queries for which it is defined, and the ends of its interval.
-    units : {"queries", "rows", "groups", "resamples"}
+    units : {"queries", "rows", "groups", "clusters", "resamples"}
         The units of the mean, or resamples of rows for measures of the whole list.
     estimate : Estimate or None
         The mean with the influence of each unit; None for resamples.
@@ -367,6 +367,7 @@ def _over_rows(
         pairs = y if isinstance(y, Preferences) else Preferences.from_scores(y)
         estimate = clustered(metric.over_rows(pairs, scores), pairs, cluster)  # type: ignore[misc]
         units = "rows" if units_of(pairs) is None else "groups"
+        units = units if cluster is None else "clusters"
     except NoPairsError:
         pass  # undefined, as the value is
     return estimated(metric, metric.of(y, scores, query), estimate, units, confidence)
