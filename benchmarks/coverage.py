@@ -39,7 +39,7 @@ from rankwise import (
     pair_data,
 )
 from rankwise.datasets import load_diabetes_ranking
-from rankwise.evaluation import compare, grade_agreement
+from rankwise.evaluation import compare, compare_values, grade_agreement
 from rankwise.evaluation.conformal import METHODS
 from rankwise.evaluation.grades import NAMES
 from rankwise.leaderboard import leaderboards_by
@@ -192,6 +192,103 @@ def error_of_prompts(n_prompts, n_votes):
         result = compare(pairs, {"margin": X[:, 0], "none": rng.normal(size=len(X))}, measures="error")
         mean = result.measures["margin"][0]
         return {"error": (mean.mean, mean.low, mean.high)}
+
+    return found
+
+
+def one_relevant_row(measure, n_queries, strength):
+    """Intervals of a measure of queries with one relevant row of 20, mostly found, and of a difference."""
+
+    def found(rng, large=False):
+        n = 20_000 if large else n_queries
+        qid, y = np.repeat(np.arange(n), 20), np.tile(np.arange(20) == 0, n).astype(float)
+        x = rng.normal(size=20 * n) + strength * y
+        z = x + 0.6 * rng.normal(size=20 * n)
+        result = compare(y, {"x": x, "z": z}, qid, measures=measure)
+        mean = result.measures["x"][0]
+        return {
+            "mean": (mean.mean, mean.low, mean.high),
+            "difference": interval_of(result.differences[0]),
+        }
+
+    return found
+
+
+def votes_of_groups(sizes):
+    """Intervals of the error of votes in groups of given sizes, and of the difference of two equal models."""
+    group = np.repeat(np.arange(len(sizes)), sizes)
+
+    def found(rng, large=False):
+        if large:
+            return {"error": (1.2 / 3.2,), "difference": (0.0,)}
+        right = rng.beta(2.0, 1.2, size=(2, len(sizes)))[:, group]
+        margin = np.where(rng.random(right.shape) < right, 1.0, -1.0).T
+        X, pairs = pair_data(margin, np.zeros_like(margin), groups=group)
+        result = compare(pairs, {"a": X[:, 0], "b": X[:, 1]}, measures="error")
+        mean = result.measures["a"][0]
+        return {
+            "error": (mean.mean, mean.low, mean.high),
+            "difference": interval_of(result.differences[0]),
+        }
+
+    return found
+
+
+def skewed_differences(n_queries):
+    """Intervals of a mean difference of 0: a small gain on nine queries of ten, a large loss on one."""
+
+    def found(rng, large=False):
+        if large:
+            return {"difference": (0.0,)}
+        apart = np.where(rng.random(n_queries) < 0.9, 0.02, -0.18) + 0.01 * rng.normal(size=n_queries)
+        result = compare_values({"a": 0.5 + apart, "b": np.full(n_queries, 0.5)})
+        return {"difference": interval_of(result.differences[0])}
+
+    return found
+
+
+def equal_models(n_models, n_queries):
+    """Intervals of the differences of the first of several equal models: the part that all have in common."""
+
+    def found(rng, large=False):
+        if large:
+            return {"all differences": (0.0,)}
+        y, scores, qid = queries(rng, n_queries)
+        common = scores["x"]
+        models = {str(k): common + rng.normal(size=len(y)) for k in range(n_models)}
+        apart = compare(y, models, qid, measures="error").differences
+        return {"all differences": (0.0, max(one.low for one in apart), min(one.high for one in apart))}
+
+    return found
+
+
+def concordance_of_few_events(n, limit):
+    """Intervals of concordances if most times are censored, and of the difference of two equal models."""
+
+    def found(rng, large=False):
+        x, z, common = rng.normal(size=(3, MANY if large else n))
+        time = rng.exponential(size=len(x)) * np.exp(common)
+        censored = rng.exponential(size=len(x)) * limit
+        lives = Preferences.from_survival(time <= censored, np.minimum(time, censored))
+        x, z = common + x, common + z
+        index = concordance_interval(lives, x)
+        apart = (0.0,) if large else interval_of(compare(lives, {"x": x, "z": z}).differences[0])
+        return {"index": (index.estimate, index.low, index.high), "difference": apart}
+
+    return found
+
+
+def concordance_of_eyes(n_patients):
+    """Intervals of the concordance of two eyes per patient, which share a marker and a frailty."""
+
+    def found(rng, large=False):
+        patient = np.repeat(np.arange(MANY // 2 if large else n_patients), 2)
+        shared, frailty = rng.normal(size=(2, patient.max() + 1))
+        x = shared[patient] + 0.3 * rng.normal(size=len(patient))
+        time = rng.exponential(size=len(patient)) * np.exp(x + frailty[patient])
+        censored = 3.0 * rng.exponential(size=len(patient))
+        index = concordance_interval((time <= censored, np.minimum(time, censored)), x, cluster=patient)
+        return {"index": (index.estimate, index.low, index.high)}
 
     return found
 
@@ -871,12 +968,24 @@ CASES = {
     "AUC, two classes, 100 rows": error_of_one_ranking(100, 2),
     **{
         f"AUC, {n_positive} of {n_rows} rows positive": auc_of_classes(n_positive, n_rows)
-        for n_positive, n_rows in ((20, 40), (8, 40), (4, 40), (12, 100))
+        for n_positive, n_rows in ((20, 40), (8, 40), (4, 40), (12, 100), (6, 60))
     },
     "AUC of a strong marker, 20 of 40 rows positive": auc_of_classes(20, 40, 2.5),
     **{f"{n} pairs of different rows": concordance_of_pairs(n) for n in (40, 100)},
     "200 pairs among 40 rows": concordance_of_pairs(200, 40),
     **{f"grades of {n} rows": agreement_of_grades(n) for n in (40, 100, 400)},
+    **{
+        f"one relevant row of 20, {measure}, {n} queries": one_relevant_row(measure, n, strength)
+        for measure, strength in (("error", 2.3), ("mrr", 4.0))
+        for n in (10, 30, 100)
+    },
+    **{f"skewed differences, {n:,} queries": skewed_differences(n) for n in (30, 100, 1000, 1001)},
+    "eleven equal models, 30 queries": equal_models(11, 30),
+    "votes of groups of 200 and 20 x 10": votes_of_groups([200, *[10] * 20]),
+    "votes of 20 groups, sizes of Zipf": votes_of_groups([max(1, 200 // k) for k in range(1, 21)]),
+    "votes of 20 groups of 20": votes_of_groups([20] * 20),
+    "concordance, 60 rows, 14% events": concordance_of_few_events(60, 0.12),
+    "concordance, 60 patients with two eyes": concordance_of_eyes(60),
     "ranking error, 20 prompts x 20 votes": error_of_prompts(20, 20),
     "ranking error, 10 prompts x 20 votes": error_of_prompts(10, 20),
 }
@@ -1060,6 +1169,14 @@ def tables():
                 if is_concordance(known.get(title, {}).get("quantities", {}))
             ],
         ),
+        "means": markdown(
+            ["", "mean: coverage, length", "difference: coverage, length"],
+            [
+                [title, *means_of(known[title]["quantities"])]
+                for title in CASES
+                if set(known.get(title, {}).get("quantities", {"": 0})) <= {*OF_MEANS, *OF_DIFFERENCES}
+            ],
+        ),
         "grades": markdown(
             ["", *(f"{title.lower()}: coverage, length" for title in NAMES.values())],
             [
@@ -1082,6 +1199,18 @@ def tables():
 def is_concordance(quantities):
     """Return whether a case has an index and the difference of two."""
     return set(quantities) == {"index", "difference"}
+
+
+OF_MEANS = ("mean", "error")
+OF_DIFFERENCES = ("difference", "all differences")
+
+
+def means_of(quantities):
+    """Return the coverage and the length of a mean and of a difference, where they were recorded."""
+    return [
+        next((coverage_and_length(quantities[name]) for name in names if name in quantities), "")
+        for names in (OF_MEANS, OF_DIFFERENCES)
+    ]
 
 
 OF_LEADERBOARDS = ("score", "best - worst", "rank")

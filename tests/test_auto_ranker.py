@@ -242,7 +242,7 @@ def test_preferences_of_all_kinds(kind):
         arguments = {"sample_weight": generator.random(90)}
     for prefer in ("simple", "blend"):
         model = AutoRanker(**SMALL, prefer=prefer).fit(X, y, **arguments)
-        assert model.score(X, y) > 0.6
+        assert model.score(X, y) > 0.55  # of the simplest that is not clearly worse
 
 
 def test_mixed_tables_and_files(tmp_path):

@@ -3,7 +3,6 @@
 import numpy as np
 import pytest
 from scipy import stats
-from scipy.special import expit, logit
 from sklearn.metrics import roc_auc_score
 
 from rankwise import Preferences, pair_data
@@ -29,19 +28,21 @@ def placements(y, scores):
 def delong(*parts):
     """The standard error and the degrees of freedom of a mean of placements in two samples."""
     variances = np.array([np.var(part, ddof=1) / len(part) for part in parts])
-    degrees = variances.sum() ** 2 / sum(v**2 / (len(p) - 1) for v, p in zip(variances, parts, strict=True))
-    return np.sqrt(variances.sum()), degrees
+    tails = np.maximum([stats.kurtosis(part, bias=False) for part in parts], 0.0)
+    own = np.array([len(part) - 1 for part in parts]) * 2 / (2 + tails)
+    return np.sqrt(variances.sum()), variances.sum() ** 2 / np.sum(variances**2 / own)
 
 
-def test_the_interval_of_an_auc_is_delongs_on_the_scale_of_log_odds(classes):
+def test_the_interval_of_an_auc_is_wilsons_with_the_error_of_delong(classes):
     y, first, _ = classes
     found = concordance_interval(y, first, confidence=0.9)
     error, degrees = delong(*placements(y, first))
     auc = roc_auc_score(y, first)
-    half_width = stats.t.ppf(0.95, degrees) * error / (auc * (1 - auc))
     assert found.estimate == concordance_index(y, first) == pytest.approx(auc)
     assert found.standard_error == pytest.approx(error)
-    np.testing.assert_allclose(found[2:], expit(logit(auc) + np.array([-half_width, half_width])))
+    for end in found[2:]:
+        at_end = error * np.sqrt(end * (1 - end) / (auc * (1 - auc)))
+        assert abs(auc - end) == pytest.approx(stats.t.ppf(0.95, degrees) * at_end)
     measured = evaluate(first, first[:, None], y.astype(float), measures="error", confidence=0.9)["error"]
     np.testing.assert_allclose([1 - measured.high, 1 - measured.low], found[2:])
 
@@ -108,7 +109,7 @@ def test_a_class_of_one_row_has_no_interval():
     found = concordance_interval([1, 0, 0, 0], [0.5, 0.1, 0.7, 0.3])
     assert found.estimate == pytest.approx(2 / 3)
     assert np.isnan(found[1:]).all()
-    assert np.isnan(Estimate(0.5, np.array([0.1, -0.1, 0.0]), 3, np.array([0, 1, 1])).p_value)
+    assert np.isnan(Estimate(0.5, np.array([0.1, -0.1, 0.0]), sample=np.array([0, 1, 1])).p_value())
 
 
 def test_options_of_survival_times_are_refused(classes):

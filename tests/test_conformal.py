@@ -5,8 +5,9 @@ import pandas as pd
 import pytest
 from sklearn.linear_model import LinearRegression
 from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
 
-from rankwise import ConformalRanks, Preferences, RankSVM
+from rankwise import ConformalRanks, Preferences, RankLogistic, RankRLS, RankRLSCV, RankSVM
 from rankwise.evaluation.conformal import METHODS, conformal_quantile
 from rankwise.preprocessing import QueryScaler
 
@@ -134,8 +135,51 @@ def test_any_model_can_be_calibrated():
     scaled = make_pipeline(QueryScaler(), RankSVM())
     scaled.steps[0][1].fit(X, qid=qid)
     scaled.steps[1][1].fit(scaled.steps[0][1].transform(X, qid=qid), y, qid=qid)
-    low, high = ConformalRanks(scaled).calibrate(X, y, qid).rank_sets(X[:10], qid[:10])
+    new, label = ranking(1, 200)
+    low, high = ConformalRanks(scaled).calibrate(new, label, qid).rank_sets(X[:10], qid[:10])
     assert high.max() <= 9
+
+
+@pytest.mark.parametrize(
+    "model",
+    [
+        RankSVM(),
+        RankSVM(kernel="rbf"),
+        RankLogistic(),
+        RankRLS(),
+        RankRLSCV(),
+        make_pipeline(StandardScaler(), RankSVM()),
+    ],
+)
+def test_the_rows_of_the_fit_are_refused(model):
+    X, y = ranking(0, 200)
+    X = np.c_[X, X**2]
+    model.fit(X[:100], y[:100])
+    with pytest.raises(ValueError, match=r"X and y are the rows that the .* was fitted to"):
+        ConformalRanks(model).calibrate(X[:100], y[:100])
+    order = np.random.default_rng(0).permutation(100)
+    with pytest.raises(ValueError, match="Calibrate by other rows"):
+        ConformalRanks(model).calibrate(X[order], y[order])
+    ConformalRanks(model).calibrate(X[100:], y[100:])  # as many rows, as many pairs
+
+
+def test_both_rates_of_wrong_decisions_are_stated():
+    stated, wrong, of_decided = [], [], []
+    for seed in range(100):
+        X, y = ranking(seed, 600, noise=1.5)
+        found = ConformalRanks(FirstColumn(), 0.9).calibrate(X[:400], y[:400])
+        answer, truth = found.decide(X[400:500], X[500:]), np.sign(y[400:500] - y[500:])
+        stated.append(found.decision_rates())
+        wrong.append(np.mean(answer * truth < 0))
+        of_decided.append(np.mean((answer * truth < 0)[answer != 0]))
+    _, of_all, of_those = np.mean(stated, axis=0)
+    assert of_all <= 0.1
+    assert of_those == pytest.approx(np.mean(of_decided), abs=0.02)
+    assert of_those > 1.1 * of_all
+    assert np.mean(wrong) == pytest.approx(of_all, abs=0.02)
+    few = ConformalRanks(FirstColumn(), 0.95).calibrate(X[:10], y[:10]).decision_rates()
+    assert (few.decided, few.wrong) == (0.0, 0.0)
+    assert np.isnan(few.wrong_of_decided)
 
 
 def test_bad_input_is_refused():

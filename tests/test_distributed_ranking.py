@@ -56,9 +56,9 @@ def rankings_of(parts, n_models):
 
 
 def assert_same_estimate(found, expected, bounds=None):
-    for one in ("value", "standard_error", "degrees", "p_value"):
-        np.testing.assert_allclose(getattr(found, one), getattr(expected, one), rtol=1e-12, atol=1e-15)
-    np.testing.assert_allclose(found.interval(0.9, bounds), expected.interval(0.9, bounds), rtol=1e-12)
+    for one in ("value", "standard_error", "degrees"):
+        np.testing.assert_allclose(getattr(found, one), getattr(expected, one), rtol=1e-9, atol=1e-15)
+    np.testing.assert_allclose(found.interval(0.9, bounds), expected.interval(0.9, bounds), rtol=1e-9)
 
 
 @pytest.mark.parametrize("labels", LABELS)

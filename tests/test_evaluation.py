@@ -2,11 +2,10 @@
 
 import numpy as np
 import pytest
-from hypothesis import example, given
+from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from scipy import stats
-from scipy.stats import wilcoxon
 
 from rankwise import Preferences, metrics, pair_data
 from rankwise.datasets import make_ranking
@@ -27,11 +26,6 @@ NUMBERS = st.floats(-100, 100).map(lambda value: round(value, 3))
 @pytest.fixture(scope="module")
 def rows():
     return make_ranking(500, 4, n_queries=30, n_levels=3, noise=0.8, random_state=2)
-
-
-def sign_flips(n):
-    """All ways to choose n signs, one a row."""
-    return 1 - 2 * ((np.arange(2**n)[:, None] >> np.arange(n)) & 1)
 
 
 def test_a_comparison_has_the_measures_of_the_library(rows):
@@ -59,26 +53,6 @@ def test_a_comparison_has_the_measures_of_the_library(rows):
         )
 
 
-@given(arrays(np.float64, st.integers(2, 9), elements=NUMBERS))
-@example(np.zeros(3))
-def test_the_permutation_test_flips_every_sign(differences):
-    found = compare_values({"a": differences, "b": np.zeros(len(differences))}, test="permutation")
-    means = (sign_flips(len(differences)) * differences).mean(axis=1)
-    # scipy doubles the smaller tail, which holds the data themselves.
-    near = 1e-12 * np.abs(differences).max()
-    tails = [np.mean(sign * means >= sign * differences.mean() - near) for sign in (1, -1)]
-    assert found.differences[0].p == pytest.approx(min(1.0, 2 * min(tails)))
-
-
-def test_the_signed_rank_test_is_that_of_scipy_and_the_default_for_many_queries():
-    generator = np.random.default_rng(0)
-    a, b = generator.normal(0.1, 1, 1001), generator.normal(size=1001)
-    found = compare_values({"a": a, "b": b})
-    assert found.test == "wilcoxon"
-    assert found.differences[0].p == wilcoxon(a - b).pvalue
-    assert compare_values({"a": a[:1000], "b": b[:1000]}).test == "permutation"
-
-
 def test_intervals_are_those_of_the_normal_distribution_where_it_holds():
     generator = np.random.default_rng(1)
     a, b = generator.normal(1, 2, 400), generator.normal(0, 1, 400)
@@ -103,8 +77,10 @@ def test_equal_models_have_no_clear_difference(rows):
     X, y, qid = rows
     found = compare(y, {"a": X[:, 0], "b": 3 * X[:, 0]}, qid, measures="error")
     one = found.differences[0]
-    assert (one.mean, one.low, one.high, one.p) == (0, 0, 0, 1)
-    assert one.ties == found.measures["a"][0].n_defined
+    n_queries = found.measures["a"][0].n_defined
+    rare = 1 - 0.025 ** (1 / n_queries)  # of queries on which they differ
+    assert (one.mean, one.p, one.ties) == (0, 1, n_queries)
+    assert (one.low, one.high) == (pytest.approx(-rare), pytest.approx(rare))
     assert not one.is_clear
 
 
@@ -123,10 +99,11 @@ def test_the_error_of_one_ranking_has_the_interval_and_the_test_of_its_influence
     found = compare(y, {"good": good, "noise": np.sin(np.arange(500))}, measures="error")
     one = found.differences[0]
     influence = influences_by_pairs(y, good) - influences_by_pairs(y, np.sin(np.arange(500)))
-    half_width = stats.t.ppf(0.975, 499) * np.sqrt(500 / 499 * np.sum(influence**2))
+    error = np.sqrt(500 / 499 * np.sum(influence**2))
+    degrees = 499 * 2 / (2 + max(stats.kurtosis(influence, bias=False), 0.0))
+    half_width = stats.t.ppf(0.975, degrees) * error
     np.testing.assert_allclose([one.low, one.high], one.mean + half_width * np.array([-1, 1]))
-    t = one.mean / (half_width / stats.t.ppf(0.975, 499))
-    assert one.p == pytest.approx(2 * stats.t.sf(abs(t), 499), abs=1e-12)
+    assert one.p == pytest.approx(2 * stats.t.sf(abs(one.mean / error), degrees), abs=1e-12)
     assert one.is_clear
     assert "on one query" in repr(found)
 
@@ -150,7 +127,7 @@ def test_a_comparison_prints_a_row_for_each_model_and_measure(rows):
     X, y, qid = rows
     found = compare(y, {"a": X[:, 0], "b": X[:, 1]}, qid, measures=["error", "tau"])
     title, header, *lines = repr(found).splitlines()
-    assert title == "a minus each other model on 30 queries, 95% intervals, permutation test"
+    assert title == "a minus each other model on 30 queries, 95% intervals, paired t-test"
     assert header.split() == ["measure", "model", "mean", "difference", "from", "to", "p"]
     assert len(lines) == 4
     one, mean = found.differences[0], found.measures["b"][0].mean
@@ -189,7 +166,8 @@ def test_values_that_cannot_be_compared_are_refused_in_a_sentence():
 
 
 def test_intervals_leave_undefined_resamples_out():
-    assert interval(np.array([np.nan, 1.0, 1.0])) == (1.0, 1.0)
+    assert interval(np.array([np.nan, 1.0, 2.0]), 0.5) == (1.25, 1.75)
+    assert np.isnan(interval(np.array([1.0, 1.0]))).all()  # equal resamples are not certain
     assert np.isnan(interval(np.array([]))).all()
 
 
@@ -310,7 +288,7 @@ def test_votes_of_one_group_are_not_independent():
     found = error_estimate(pairs, X[:, 0])
     expected = stats.sem(~right)  # all votes of a group agree
     assert found.standard_error == pytest.approx(expected)
-    assert found.degrees == 11
+    assert found.degrees == pytest.approx(11)
     alone = error_estimate(pair_data(margin, np.zeros_like(margin))[1], X[:, 0])
     assert alone.standard_error < expected / 2
 

@@ -137,9 +137,9 @@ def test_runs_are_compared_over_queries():
     values = {name: of[0].values for name, of in found.measures.items()}
     (expected,) = compare_values(values, measure="AP").differences
     first = found.differences[0]
-    assert (first.mean, first.p, first.low, first.high) == (
-        expected.mean, expected.p, expected.low, expected.high
-    )  # fmt: skip
+    assert (first.mean, first.p) == (expected.mean, expected.p)
+    # The differences of a measure between 0 and 1 are between -1 and 1.
+    assert (first.low, first.high) == (max(expected.low, -1.0), min(expected.high, 1.0))
     assert [one.measure.key for one in found.differences] == ["AP", "Bpref"]
 
 
@@ -228,3 +228,21 @@ def test_models_are_measured_by_these_names(name, function, options):
     found = evaluate(scores, np.zeros((6, 1)), y, qid=qid, measures=[name])
     assert found[name].mean == function(y, scores, qid, **options)
     assert as_scoring(name).error(Preferences.from_scores(y, qid=qid), scores) == 1 - found[name].mean
+
+
+@pytest.mark.parametrize("name", ["NumRet", "NumRelRet", "NumRel", "NumQ"])
+def test_counts_are_summed_as_by_ir_measures(name):
+    qrels = {"1": {"a": 1, "b": 0}, "2": {"b": 1, "c": 2}}
+    new, old = {"1": {"a": 9.0}, "2": {"b": 8.0, "c": 7.0}}, {"1": {"a": 9.0}, "2": {"b": 8.0}}
+    found = compare_runs(as_qrels(qrels), {"new": as_run(new), "old": as_run(old)}, measures=name)
+    measure = ir_measures.parse_measure(name)
+    for run, nested in (("new", new), ("old", old)):
+        assert found.measures[run][0].mean == ir_measures.calc_aggregate([measure], qrels, nested)[measure]
+    totals = [found.measures[run][0].mean for run in ("new", "old")]
+    assert found.differences[0].mean == totals[0] - totals[1]
+
+
+def test_what_ir_measures_cannot_compute_is_refused():
+    qrels, run = {"1": {"a": 1, "b": 1}}, {"1": {"a": 9.0, "b": 8.0}}
+    with pytest.raises(ValueError, match=r"ir-measures cannot compute Accuracy@5: .*division by zero"):
+        evaluate_run(as_qrels(qrels), as_run(run), measures="Accuracy@5")

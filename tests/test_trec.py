@@ -101,3 +101,21 @@ def test_rows_that_no_run_can_hold_are_refused(tmp_path, arguments, message):
 def test_fractions_are_no_grades():
     with pytest.raises(ValueError, match="grades must be integers"):
         write_qrels(io.BytesIO(), [1], ["a"], [0.5])
+
+
+@pytest.mark.parametrize("space", ["\u00a0", "\u3000", "\u0085", "\x1c"])
+def test_only_ascii_white_space_ends_a_field(space):
+    line = f"q Q0 a{space}b 1 2.5 x\n".encode()
+    assert read_run(io.BytesIO(line)).docid.tolist() == [f"a{space}b"]
+    assert read_qrels(io.BytesIO(f"q\t0\va{space}b\f1\r\n".encode())).docid.tolist() == [f"a{space}b"]
+    file = io.BytesIO()
+    write_run(file, ["q"], [f"a{space}b"], [2.5], run_name="x")
+    assert file.getvalue() == f"q Q0 a{space}b 1 2.5 x\n".encode()
+
+
+@pytest.mark.parametrize("number", ["1_0", "\u0661", "\uff11"])
+def test_numbers_of_python_alone_are_refused(number):
+    with pytest.raises(TrecError, match="the score must be a finite number"):
+        read_run(io.BytesIO(f"q Q0 a 1 {number} x\n".encode()))
+    with pytest.raises(TrecError, match="the grade must be an integer"):
+        read_qrels(io.BytesIO(f"q 0 a {number}\n".encode()))

@@ -4,8 +4,7 @@ from time import process_time
 
 import numpy as np
 from scipy.stats import t as student
-
-from rankwise.evaluation import compare_values
+from scipy.stats import wilcoxon
 
 # The scale from which Pahikkala et al. (2009) choose lambda and kernel widths, section 5.
 EXPONENTS = tuple(range(-15, 16))
@@ -24,9 +23,19 @@ def mean_interval(values):
 
 def p_values(values, reference):
     """Return the p-value of each difference from a reference, by Wilcoxon's signed ranks as in the paper."""
-    others = {name: column for name, column in values.items() if name != reference}
-    found = compare_values({reference: values[reference]} | others, test="wilcoxon")
-    return {one.other: one.p for one in found.differences}
+    return {
+        name: float(wilcoxon(apart).pvalue)
+        if (apart := defined_differences(column, values[reference])).any()
+        else 1.0
+        for name, column in values.items()
+        if name != reference
+    }
+
+
+def defined_differences(first, second):
+    """Return the differences of two columns where both are defined."""
+    apart = np.asarray(first, dtype=float) - np.asarray(second, dtype=float)
+    return apart[~np.isnan(apart)]
 
 
 def processor_seconds(task, repeats):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -37,13 +37,12 @@ def combined(results: Sequence[Measured]) -> Estimate:
     known = [one for one in results if not np.isnan(one.mean)]
     if not known or any(one.estimate is None for one in known):
         return mean_estimate(np.array([one.mean for one in known]))
-    share = np.array([float(one.n_defined) if one.units == "queries" else 1.0 for one in known])
-    share /= share.sum()
-    influence = np.concatenate(
-        [weight * one.estimate.influence for weight, one in zip(share, known, strict=True) if one.estimate]
-    )
-    value = float(share @ np.array([one.mean for one in known]))
-    return Estimate(value, influence, len(influence) - 1.0)
+    weights = np.array([float(one.n_defined) if one.units == "queries" else 1.0 for one in known])
+    weights /= weights.sum()
+    found = [(weight, one.estimate) for weight, one in zip(weights, known, strict=True) if one.estimate]
+    influence = np.concatenate([weight * one.influence for weight, one in found])
+    share = np.concatenate([weight * one.relative_share for weight, one in found])
+    return Estimate(float(weights @ np.array([one.mean for one in known])), influence, share)
 
 
 def difference(results: Sequence[Measured], other: Sequence[Measured]) -> Estimate:
@@ -52,13 +51,13 @@ def difference(results: Sequence[Measured], other: Sequence[Measured]) -> Estima
     apart = combined(results[:n_shared]) - combined(other[:n_shared])
     if not results[0].measure.higher_is_better:
         return apart
-    return Estimate(-apart.value, -apart.influence, apart.n_effective)
+    return replace(apart, value=-apart.value, influence=-apart.influence)
 
 
 def is_clearly_worse(results: Sequence[Measured], best: Sequence[Measured], p: float = SIGNIFICANT) -> bool:
     """Return whether a model is worse than another by a significant difference."""
-    apart = difference(results, best)
-    return apart.value > 0 and apart.p_value <= p
+    apart, bounds = difference(results, best), results[0].measure.bounds
+    return apart.value > 0 and apart.p_value(bounds) <= p
 
 
 def eligible(trials: Sequence[Trial]) -> list[Trial]:
@@ -198,8 +197,8 @@ def _line(trial: Trial, best: Trial, is_chosen: bool) -> TriedModel:
         mean.value,
         *mean.interval(CONFIDENCE, bounds),
         apart.value,
-        *apart.interval(CONFIDENCE),
-        apart.p_value,
+        *apart.difference_interval(CONFIDENCE, bounds),
+        apart.p_value(bounds),
         len(trial.results),
         float(np.sum(trial.seconds)),
         is_chosen,

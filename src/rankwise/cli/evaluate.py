@@ -11,11 +11,11 @@ from rankwise.cli import arguments
 from rankwise.cli.dask import add_dask_option
 from rankwise.cli.output import Console
 from rankwise.cli.runs import add_run_options, check_run_options, evaluate_runs
-from rankwise.core.text import plural, table
+from rankwise.core.text import p_value_text, plural, table
 
 EXAMPLE = """  rankwise evaluate model.json test.txt --at 1,5,10
   rankwise evaluate scores.txt test.txt --per-query
-  rankwise evaluate new.json test.txt --against old.json --test wilcoxon --json
+  rankwise evaluate new.json test.txt --against old.json --json
   rankwise evaluate model.json 'part-*.txt.gz' --dask     (on several processes or machines)
   rankwise evaluate --run new.run old.run --qrels qrels.txt --metrics nDCG@10,AP,P(rel=2)@5
 """
@@ -47,12 +47,12 @@ def add_parser(commands: Any) -> None:
         "--against", "--model2", metavar="MODEL", help="second model or scores to compare with"
     )
     parser.add_argument(
-        "--test", choices=("permutation", "wilcoxon"), default="permutation", help="paired test over queries"
+        "--test", choices=("permutation", "wilcoxon"), help="deprecated: ignored, as p is of a paired t-test"
     )
     add_measure_options(parser)
     parser.add_argument("--per-query", action="store_true", help="add a row per query")
     parser.add_argument(
-        "--seed", type=arguments.WHOLE, default=0, help="random seed of the permutations (default: 0)"
+        "--seed", type=arguments.WHOLE, default=0, help="deprecated: ignored, as nothing is random"
     )
     arguments.add_survival_option(parser)
     arguments.add_data_options(parser)
@@ -97,6 +97,8 @@ def undefined(text: str) -> str | float:
 def run(options: argparse.Namespace, console: Console) -> None:
     """Evaluate run files, or a model on its data."""
     check_run_options(options)
+    if options.test is not None:
+        console.note(f"--test {options.test} is ignored: p is of a paired t-test of the mean difference.")
     if options.run_files is None:
         evaluate_model(options, console)
     else:
@@ -173,7 +175,7 @@ def values_of(outcome: Outcome, rankings: list[Any], options: argparse.Namespace
             summary(ranking.path, found) for ranking, found in zip(rankings, outcome.measured, strict=True)
         ],
     }
-    values |= compared(outcome.measured, options) if len(rankings) == 2 else {}
+    values |= compared(outcome.measured) if len(rankings) == 2 else {}
     for number, model in enumerate(values["models"]):
         if outcome.intervals is not None:
             model["interval"] = outcome.intervals
@@ -283,13 +285,13 @@ def reliability_of(y: Any, scores: Any, qid: Any) -> dict[str, Any] | None:
     return values | summed_up
 
 
-def compared(measured: list[dict[str, Any]], options: argparse.Namespace) -> dict[str, Any]:
+def compared(measured: list[dict[str, Any]]) -> dict[str, Any]:
     """Test the differences of two models."""
-    from rankwise.evaluation.paired import p_value
+    from rankwise.metrics.intervals import mean_estimate
 
     first, second = measured
-    tested = {name: p_value(first[name], second[name], options.test, options.seed) for name in first}
-    return {"test": options.test, "p_values": tested}
+    tested = {name: mean_estimate(first[name] - second[name]).p_value() for name in first}
+    return {"test": "t", "p_values": tested}
 
 
 def listed(outcome: Outcome) -> list[dict[str, Any]]:
@@ -332,7 +334,7 @@ def lines_of(values: dict[str, Any], n_models: int) -> list[str]:
             "correct, and ndcg, map, mrr and p@k do not depend on the model",
         ]
     if n_models == 2:
-        lines += ["", f"p: two-sided paired {values['test']} test over queries"]
+        lines += ["", "p: two-sided paired t-test of the mean difference over queries"]
     lines += [line for model in models if model.get("reliability") for line in reliability_lines(model)]
     if "per_query" in values:
         lines += ["", *per_query_lines(values["per_query"], n_models)]
@@ -361,7 +363,7 @@ def row_of(values: dict[str, Any], name: str) -> list[str]:
     if len(means) == 2:
         both = None not in means
         return [
-            *cells, f"{means[0] - means[1]:+.4f}" if both else "-", shown(values["p_values"][name])
+            *cells, f"{means[0] - means[1]:+.4f}" if both else "-", p_value_text(values["p_values"][name])
         ]  # fmt: skip
     return cells + list(map(shown, values["models"][0]["interval"][name] or (None, None)))
 
@@ -440,8 +442,8 @@ def concordance_difference(y: Any, first: Any, second: Any, weights: str) -> dic
     from rankwise.metrics.concordance import concordance_estimate
 
     found = concordance_estimate(y, first, weights) - concordance_estimate(y, second, weights)
-    low, high = found.interval(0.95)
-    return {"mean": found.value, "low": low, "high": high, "p": found.p_value}
+    low, high = found.difference_interval(0.95, (0.0, 1.0))
+    return {"mean": found.value, "low": low, "high": high, "p": found.p_value((0.0, 1.0))}
 
 
 def survival_lines(values: dict[str, Any]) -> list[str]:
@@ -456,10 +458,9 @@ def survival_lines(values: dict[str, Any]) -> list[str]:
     title = f"{counts['row']}, {counts['event']}, {strata}, {counts['pair']}"
     lines = [title, "", *table(["model", "concordance", "index", "from", "to"], rows, n_left=2)]
     if "difference" in values:
-        columns = ("mean", "low", "high", "p")
         apart = [
-            [title, *(f"{values['difference'][name][key]:.4f}" for key in columns)]
-            for name, title in INDICES.items()
+            [title, *(f"{one[key]:.4f}" for key in ("mean", "low", "high")), p_value_text(one["p"])]
+            for one, title in ((values["difference"][name], title) for name, title in INDICES.items())
         ]
         lines += [
             "",

@@ -9,7 +9,7 @@ from typing import Any
 
 from rankwise.cli import arguments
 from rankwise.cli.output import Console
-from rankwise.core.text import plural, table
+from rankwise.core.text import p_value_text, plural, table
 
 # Options of evaluations with a model, and their values if they are not given.
 MODEL_OPTIONS: dict[str, Any] = {
@@ -106,7 +106,7 @@ def evaluate_runs(options: argparse.Namespace, console: Console) -> None:
     rows = JudgedRuns(
         qrels, {path: read_run(file) for path, file in zip(paths, options.run_files, strict=True)}
     )
-    found = compare_judged(rows, measures, test=options.test, seed=options.seed)
+    found = compare_judged(rows, measures)
     values: dict[str, Any] = {
         "command": "evaluate",
         "qrels": options.qrels,
@@ -116,7 +116,7 @@ def evaluate_runs(options: argparse.Namespace, console: Console) -> None:
         "notes": rows.notes(),
     }
     if len(paths) > 1:
-        values["test"] = found.test
+        values["test"], values["correction"] = "t", found.correction
         values["differences"] = [difference_values(one) for one in found.differences]
     if options.per_query:
         values["per_query"] = per_query(rows.query_names, found.measures)
@@ -163,6 +163,7 @@ def per_query(names: list[str], measures: Any) -> list[dict[str, Any]]:
 def lines_of(values: dict[str, Any]) -> list[str]:
     """Return the result for people."""
     from rankwise.cli.evaluate import per_query_lines, shown
+    from rankwise.evaluation.comparison import correction_in_words
 
     rows = [
         [one["name"], run["run"], *(shown(one[key]) for key in ("mean", "low", "high"))]
@@ -174,12 +175,15 @@ def lines_of(values: dict[str, Any]) -> list[str]:
     if "differences" in values:
         header = ["measure", "other run", "difference", "from", "to", "p", "wins", "ties", "losses"]
         apart = [
-            [one["measure"], one["other"], *(shown(one[key]) for key in ("mean", "low", "high", "p"))]
+            [one["measure"], one["other"], *(shown(one[key]) for key in ("mean", "low", "high"))]
+            + [p_value_text(one["p"])]
             + [str(one[key]) for key in ("wins", "ties", "losses")]
             for one in values["differences"]
         ]
-        title = f"{values['runs'][0]['run']} minus each other run; p: two-sided paired {values['test']} test"
-        lines += ["", f"{title} over queries", *table(header, apart, n_left=2)]
+        title = f"{values['runs'][0]['run']} minus each other run; p: two-sided paired t-test over queries"
+        if (n_others := len(values["runs"]) - 1) > 1:
+            title += f", {correction_in_words(values['correction'], n_others)}, as the intervals are"
+        lines += ["", title, *table(header, apart, n_left=2)]
     if "per_query" in values:
         lines += ["", *per_query_lines(values["per_query"], len(values["runs"]))]
     return lines

@@ -7,6 +7,19 @@ from collections.abc import Sequence
 from html import escape
 
 
+def p_value_text(p: float | None) -> str:
+    """Write a p-value with four decimals; a dash if there is none.
+
+    Examples
+    --------
+    >>> p_value_text(0.0313), p_value_text(1e-7), p_value_text(float("nan"))
+    ('0.0313', '<0.0001', '-')
+    """
+    if p is None or p != p:
+        return "-"
+    return "<0.0001" if p < 0.0001 else f"{p:.4f}"
+
+
 def plural(count: int, noun: str) -> str:
     """Write a count with its noun.
 

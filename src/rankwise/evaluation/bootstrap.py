@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from rankwise.core.types import FloatArray, IntArray
-from rankwise.metrics.intervals import units_of
+from rankwise.metrics.intervals import ROUNDING, units_of
 from rankwise.preferences import Preferences
 
 RESAMPLES = 1000
@@ -31,14 +31,21 @@ def weighted_mean(values: FloatArray, weight: FloatArray) -> float:
     return float(weight @ values) / total if total > 0 else float("nan")
 
 
-def resampled_preferences(y: Preferences, seed: int) -> Iterator[tuple[Preferences, IntArray]]:
+def resampled_preferences(
+    y: Preferences, seed: int, cluster: IntArray | None = None
+) -> Iterator[tuple[Preferences, IntArray]]:
     """Yield bootstrap resamples of the rows of one ranking: their preferences, and the rows.
 
     If the pairs form many connected groups, groups are resampled: the pairs of a group drawn twice have
-    twice their weight.
+    twice their weight. So are clusters of listed pairs, and clusters of the rows of a ranking.
     """
-    if y.n_pairs and (group := units_of(y)) is not None:
-        yield from _resampled_groups(y, group, seed)
+    group = units_of(y) if y.n_pairs else None
+    if group is not None:
+        yield from _resampled_groups(y, group if cluster is None else cluster, seed)
+        return
+    if cluster is not None:
+        for rows, _ in resampled_clusters(cluster, seed):
+            yield y[rows], rows
         return
     for rows, _ in resampled_rows(y.n_rows, seed):
         for drawn in rows.reshape(-1, y.n_rows):
@@ -59,6 +66,15 @@ def resampled_rows(n_rows: int, seed: int) -> Iterator[tuple[IntArray, IntArray]
     generator = np.random.default_rng(seed)
     for size in batches(n_row_resamples(n_rows), n_rows):
         yield generator.integers(n_rows, size=(size, n_rows)).ravel(), np.repeat(np.arange(size), n_rows)
+
+
+def resampled_clusters(cluster: IntArray, seed: int) -> Iterator[tuple[IntArray, IntArray]]:
+    """Yield bootstrap resamples of clusters of rows, one at a time: the rows, and zeros."""
+    generator = np.random.default_rng(seed)
+    members = np.split(np.argsort(cluster, kind="stable"), np.cumsum(np.bincount(cluster))[:-1])
+    for _ in range(n_row_resamples(len(cluster))):
+        rows = np.concatenate([members[k] for k in generator.integers(len(members), size=len(members))])
+        yield rows, np.zeros(len(rows), dtype=np.int64)
 
 
 def batches(count: int, n_rows: int) -> list[int]:
@@ -87,9 +103,14 @@ def n_row_resamples(n_rows: int) -> int:
 
 
 def interval(draws: FloatArray, confidence: float = CONFIDENCE) -> tuple[float, float]:
-    """Return the ends of the percentile interval of a bootstrap, NaN without draws."""
+    """Return the ends of the percentile interval of a bootstrap.
+
+    NaN without draws, and if the ends are equal, as rows that are all alike do not tell how far others are.
+    """
     known = draws[~np.isnan(draws)]
     if len(known) == 0:
         return float("nan"), float("nan")
     low, high = np.quantile(known, [(1 - confidence) / 2, (1 + confidence) / 2])
+    if high - low <= ROUNDING * abs(high):
+        return float("nan"), float("nan")
     return float(low), float(high)

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from rankwise.core.checks import as_array, as_codes, as_labels, as_vector, check_choice
-from rankwise.core.text import table
+from rankwise.core.text import p_value_text, plural, table
 from rankwise.core.types import FloatArray, IntArray
+from rankwise.core.warn import warn_caller
 from rankwise.data.backends import in_memory
 from rankwise.evaluation.bootstrap import CONFIDENCE
 from rankwise.evaluation.data import labels_and_queries
@@ -19,18 +20,19 @@ from rankwise.evaluation.in_parts import Wanted, collected_notes, measure_in_par
 from rankwise.evaluation.measures import (
     Measure,
     Measured,
-    Metric,
     measured,
     measures_for,
     named_measure,
 )
-from rankwise.evaluation.paired import TESTS, Difference, differences, paired_test
+from rankwise.evaluation.paired import Difference, differences
 from rankwise.evaluation.ranking_in_parts import measure_ranking
 from rankwise.metrics.intervals import mean_estimate
 from rankwise.metrics.rows import Undefined, check_undefined
 from rankwise.preferences import Preferences
 
 RANKS = (5, 10)
+# Values of the deprecated parameter `test`.
+FORMER_TESTS = ("permutation", "wilcoxon")
 
 
 @dataclass(frozen=True, repr=False)
@@ -43,12 +45,12 @@ class Comparison:
         Each measure of each model: ``values`` per query, ``mean``, its interval ``low`` to ``high``.
     differences : list of Difference
         The first model minus each of the others, by measure: ``mean``, ``low``, ``high``, ``p``, ``wins``,
-        ``ties``, ``losses``, and ``is_clear``, whether the difference is significant.
+        ``ties``, ``losses``, and ``is_clear``, whether the interval excludes 0.
     n_queries : int
-    test : str
-        The paired test over queries of ``p``: "permutation" or "wilcoxon".
     confidence : float
         The confidence level of the intervals.
+    correction : "holm" or None
+        The correction of the p-values, and of the intervals of differences, for the number of models.
     notes : list of str
         What was collected of rows that are not in memory.
     """
@@ -56,8 +58,8 @@ class Comparison:
     measures: dict[str, list[Measured]]
     differences: list[Difference]
     n_queries: int
-    test: str
     confidence: float = field(default=CONFIDENCE)
+    correction: str | None = field(default="holm")
     notes: list[str] = field(default_factory=list)
 
     @property
@@ -76,20 +78,35 @@ class Comparison:
         return "\n".join([self._title(), *table(header, rows, n_left=2)])
 
     def _title(self) -> str:
-        intervals = f"{self.confidence:.0%} intervals"
+        title, intervals = f"{self.name} minus each other model", f"{self.confidence:.0%} intervals"
         if self.n_queries == 1:
-            return f"{self.name} minus each other model on one query, {intervals} over its rows"
-        return (
-            f"{self.name} minus each other model on {self.n_queries:,} queries, {intervals}, {self.test} test"
-        )
+            return f"{title} on one query, {intervals} over its rows, {self._test()}"
+        return f"{title} on {self.n_queries:,} queries, {intervals}, {self._test()}"
+
+    def _test(self) -> str:
+        n_models = len(self.measures) - 1
+        if n_models < 2:
+            return "paired t-test"
+        return f"paired t-tests, {correction_in_words(self.correction, n_models)}"
+
+
+def correction_in_words(correction: str | None, n_models: int) -> str:
+    """Return the words for a correction of p-values and intervals.
+
+    Examples
+    --------
+    >>> correction_in_words("holm", 3)
+    'corrected for 3 models (Holm)'
+    """
+    return "not corrected" if correction is None else f"corrected for {plural(n_models, 'model')} (Holm)"
 
 
 def _cells(found: Difference | None) -> list[str]:
     """Format a difference; the first model has none."""
     if found is None:
         return [""] * 4
-    p = "-" if found.p != found.p else f"{found.p:.4f}"
-    return [f"{found.mean:+.4f}", f"{found.low:+.4f}", f"{found.high:+.4f}", p]
+    ends = (found.mean, found.low, found.high)
+    return [*(f"{value:+.4f}" for value in ends), p_value_text(found.p)]
 
 
 def compare(
@@ -101,19 +118,29 @@ def compare(
     relevant_above: float = 0.0,
     test: str = "auto",
     confidence: float = CONFIDENCE,
+    correction: Literal["holm"] | None = "holm",
+    cluster: ArrayLike | None = None,
     random_state: int = 0,
     undefined: Undefined = "skip",
 ) -> Comparison:
     """Compare rankings of the same rows: mean differences of measures, with intervals and p-values.
 
-    Intervals are those of Student's t over queries; for measures with bounds, on the scale of log odds. The
-    test is paired over queries, two-sided, and not corrected for the number of models and measures. With one
-    query, and for survival times with strata, the independent units are rows (or groups of pairs): the
-    ranking error has the interval and the test of its infinitesimal jackknife, other measures a percentile
-    interval of a bootstrap over rows and no test. Pass rows that no model was fitted to.
+    The p-value of a difference is that of a t-test of the mean of the paired differences over queries, and
+    its interval contains 0 if and only if p > 1 - `confidence`. The degrees of freedom account for unequal
+    weights and for heavy tails. The intervals of measures with bounds are Wilson's. If all queries have the
+    same value, the intervals follow from the bounds, and are NaN for measures without bounds.
 
-    With ten queries, intervals of differences of measures that are 1 for most queries, such as MRR, are too
-    short.
+    With several other models, the p-values by each measure are corrected by the method of Holm: the
+    probability that any of the models that are as good as the first is clearly different by that measure is
+    at most 1 - `confidence`. The intervals of differences are longer accordingly. They are not corrected for
+    the number of measures.
+
+    With one query, and for survival times with strata, the independent units are rows (or groups of pairs):
+    the ranking error has the interval and the test of its infinitesimal jackknife, other measures a
+    percentile interval of a bootstrap over rows and no test. Pass rows that no model was fitted to.
+
+    A rare value that no query has is in no interval: with ten queries, a loss that one query in twenty has is
+    often not seen.
 
     Cost: O(m log m) per measure and model.
 
@@ -134,12 +161,17 @@ def compare(
         "map" and "tau", if they are defined for these labels.
     relevant_above : float
         Labels above this are relevant for "map", "mrr" and "p@K".
-    test : {"auto", "permutation", "wilcoxon"}
-        A sign-flip permutation test or Wilcoxon's signed-rank test; "auto" permutes for up to 1,000 queries.
+    test : "auto"
+        Deprecated: other values are ignored, as the tests of ranks and signs are not tests of the mean.
     confidence : float
         The confidence level of the intervals.
+    correction : "holm" or None
+        None leaves p-values and intervals as they are for one other model.
+    cluster : array of shape (n_rows,), optional
+        What rows have in common, such as a patient; clusters are then the independent units. A query must be
+        in one cluster.
     random_state : int
-        The seed of the resamples and the permutations.
+        The seed of the resamples.
     undefined : "skip" or float
         The value of NDCG, MAP and MRR for a query without relevant rows, which is left out by default; 0 is
         the convention of LETOR.
@@ -154,21 +186,21 @@ def compare(
     >>> from rankwise.evaluation import compare
     >>> X, y, qid = make_ranking(240, 3, n_queries=12, n_levels=3, random_state=0)
     >>> compare(y, {"sum": X.sum(axis=1), "one feature": X[:, 0]}, qid, measures=["error", "ndcg@10"])
-    sum minus each other model on 12 queries, 95% intervals, permutation test
-    measure                    model          mean  difference     from       to       p
+    sum minus each other model on 12 queries, 95% intervals, paired t-test
+    measure                    model          mean  difference     from       to        p
     Ranking error              sum          0.4939
-    Ranking error              one feature  0.7477     -0.2539  -0.3314  -0.1763  0.0010
+    Ranking error              one feature  0.7477     -0.2539  -0.3339  -0.1738  <0.0001
     NDCG@10, exponential gain  sum          0.6255
-    NDCG@10, exponential gain  one feature  0.3555     +0.2700  +0.1522  +0.3878  0.0010
+    NDCG@10, exponential gain  one feature  0.3555     +0.2700  +0.1522  +0.3878   0.0004
     """
-    _check(scores, "scores", test, confidence)
+    _check(scores, "scores", test, confidence, correction)
     check_undefined(undefined)
     keys = [measures] if isinstance(measures, str) else measures
     options: dict[str, Any] = {"relevant_above": relevant_above, "undefined": undefined}
     chosen = None if keys is None else [named_measure(key, **options) for key in keys]
     wanted = Wanted(dict.fromkeys(scores), chosen, RANKS, **options)
-    if (there := _compared_in_parts(y, scores, qid, wanted, test, confidence, random_state)) is not None:
-        return there
+    if cluster is None and (there := _compared_in_parts(y, scores, qid, wanted, confidence)) is not None:
+        return replace(comparison_of(there[0], confidence, correction), notes=there[1])
     labels, query = _rows(y, qid)
     named = {
         name: as_vector(in_memory(found), f"the scores of {name!r}", len(labels))
@@ -176,34 +208,22 @@ def compare(
     }
     if chosen is None:
         chosen, _ = measures_for(labels, int(query.max()) + 1, RANKS, relevant_above, undefined)
-    compared = compare_metrics(labels, named, query, chosen, test, confidence, random_state)
+    codes = None if cluster is None else as_codes(in_memory(cluster), "cluster", len(labels))[1]
+    found = measured(labels, named, query, chosen, random_state, confidence, codes)
+    compared = comparison_of(found, confidence, correction)
     return replace(compared, notes=collected_notes(len(labels), compared.n_queries, y, qid, scores.values()))
 
 
 def _compared_in_parts(
-    y: Any, scores: Mapping[str, Any], qid: Any, wanted: Wanted, test: str, confidence: float, seed: int
-) -> Comparison | None:
-    """Compare rankings of rows in parts; None if rows are in memory, or their scores are needed."""
+    y: Any, scores: Mapping[str, Any], qid: Any, wanted: Wanted, confidence: float
+) -> tuple[dict[str, list[Measured]], list[str]] | None:
+    """Measure rankings of rows in parts, with notes; None if rows are in memory, or scores are needed."""
     given = list(scores.values())
     if (found := measure_in_parts(None, y, qid, wanted, given)) is not None:
         metrics, _ = wanted.chosen(found.facts, len(found.queries))
-        compared = comparison_of(measured_of(found, metrics, confidence), test, confidence, seed)
-        return replace(compared, notes=found.notes)
+        return measured_of(found, metrics, confidence), found.notes
     one = measure_ranking(None, y, qid, wanted, given, confidence)
-    return None if one is None else comparison_of(one.measured, test, confidence, seed)
-
-
-def compare_metrics(
-    y: FloatArray | Preferences,
-    scores: Mapping[str, FloatArray],
-    query: IntArray,
-    metrics: Sequence[Metric],
-    test: str = "auto",
-    confidence: float = CONFIDENCE,
-    seed: int = 0,
-) -> Comparison:
-    """Compare one or more models by measures of any kind; queries are numbered from 0."""
-    return comparison_of(measured(y, scores, query, metrics, seed, confidence), test, confidence, seed)
+    return None if one is None else (one.measured, [])
 
 
 def compare_values(
@@ -213,6 +233,7 @@ def compare_values(
     higher_is_better: bool = True,
     test: str = "auto",
     confidence: float = CONFIDENCE,
+    correction: Literal["holm"] | None = "holm",
     random_state: int = 0,
 ) -> Comparison:
     """Compare models by the values of any measure per query.
@@ -224,8 +245,12 @@ def compare_values(
     measure : str
         Its name.
     higher_is_better : bool
-    test, confidence, random_state :
+    confidence, correction :
         As in `compare`.
+    test : "auto"
+        Deprecated, as in `compare`.
+    random_state : int
+        Not used.
 
     Returns
     -------
@@ -236,10 +261,10 @@ def compare_values(
     >>> from rankwise.evaluation import compare_values
     >>> clicks = {"new": [3.0, 5, 4, 6, 5, 7, 4, 5], "old": [2.0, 4, 4, 5, 3, 6, 3, 5]}
     >>> difference = compare_values(clicks, measure="clicks").differences[0]
-    >>> difference.mean, difference.p, (difference.wins, difference.ties, difference.losses)
-    (0.875, 0.03125, (6, 2, 0))
+    >>> difference.mean, round(difference.p, 4), (difference.wins, difference.ties, difference.losses)
+    (0.875, 0.0114, (6, 2, 0))
     """
-    _check(values, "values", test, confidence)
+    _check(values, "values", test, confidence, correction)
     columns = {name: _column(found, name) for name, found in values.items()}
     lengths = {len(column) for column in columns.values()}
     if len(lengths) > 1 or max(lengths) < 2:
@@ -252,14 +277,18 @@ def compare_values(
         estimate = mean_estimate(column)
         ends = estimate.interval(confidence)
         found[name] = [Measured(what, column, estimate.value, *ends, estimate=estimate)]
-    return comparison_of(found, test, confidence, random_state)
+    return comparison_of(found, confidence, correction)
 
 
-def comparison_of(found: dict[str, list[Measured]], test: str, confidence: float, seed: int) -> Comparison:
-    """Compare the first model with each of the others by measures over queries."""
+def comparison_of(
+    found: dict[str, list[Measured]],
+    confidence: float = CONFIDENCE,
+    correction: str | None = "holm",
+) -> Comparison:
+    """Compare the first model with each of the others by the same measures."""
     n_queries = len(next(iter(found.values()))[0].values)
-    chosen = paired_test(n_queries) if test == "auto" else test
-    return Comparison(found, differences(found, chosen, seed, confidence), n_queries, chosen, confidence)
+    apart = differences(found, confidence, correction)
+    return Comparison(found, apart, n_queries, confidence, correction)
 
 
 def _rows(y: Any, qid: Any) -> tuple[FloatArray | Preferences, IntArray]:
@@ -280,9 +309,24 @@ def _column(values: ArrayLike, name: str) -> FloatArray:
     return column
 
 
-def _check(models: Mapping[str, Any], name: str, test: str, confidence: float) -> None:
+def _check(
+    models: Mapping[str, Any], name: str, test: str, confidence: float, correction: str | None
+) -> None:
     if not isinstance(models, Mapping) or len(models) < 2:
         raise ValueError(f"{name} must be a dict of two or more names of models to arrays.")
-    check_choice(test, "test", ("auto", *TESTS))
+    check_levels(test, confidence, correction)
+
+
+def check_levels(test: str, confidence: float, correction: str | None) -> None:
+    """Check the parameters of intervals and tests; warn of a deprecated test."""
+    check_choice(test, "test", ("auto", *FORMER_TESTS))
+    if correction not in ("holm", None):
+        raise ValueError(f"correction must be 'holm' or None; got {correction!r}.")
     if not 0 < confidence < 1:
         raise ValueError(f"confidence must be between 0 and 1; got {confidence!r}.")
+    if test != "auto":
+        warn_caller(
+            f"test={test!r} is ignored, and will be an error: p is that of a t-test of the mean difference, "
+            "which agrees with the interval. Leave `test` out.",
+            FutureWarning,
+        )

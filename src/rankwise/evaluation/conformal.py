@@ -2,20 +2,42 @@
 
 from __future__ import annotations
 
-from typing import Any, Self
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.stats import rankdata
 
 from rankwise.core.checks import as_codes, as_labels, check_choice
+from rankwise.core.pipelines import last_step
 from rankwise.core.types import FloatArray, FloatVector
 from rankwise.data.backends import in_memory
 from rankwise.evaluation.models import scores_of
 from rankwise.evaluation.names import model_name
-from rankwise.preferences import Preferences
+from rankwise.preferences import NoPairsError, Preferences
 
 METHODS = ("ranks", "values")
+# Objectives that differ by less than this fraction are those of the same rows.
+SAME_OBJECTIVE = 1e-7
+
+
+class DecisionRates(NamedTuple):
+    """How often `ConformalRanks.decide` decides pairs, and is wrong: rates of the calibration pairs.
+
+    Attributes
+    ----------
+    decided : float
+        The fraction of pairs that are decided.
+    wrong : float
+        The fraction of all pairs that are decided and in the wrong order: at most about 1 - `level`.
+    wrong_of_decided : float
+        The fraction of the decided pairs that are in the wrong order, which has no such limit; NaN if no pair
+        is decided.
+    """
+
+    decided: float
+    wrong: float
+    wrong_of_decided: float
 
 
 class ConformalRanks:
@@ -67,6 +89,10 @@ class ConformalRanks:
     def calibrate(self, X: Any, y: Any, qid: ArrayLike | None = None) -> Self:
         """Learn the residuals of rows that the model was not fitted to.
 
+        On the rows of the fit, residuals are too small, and ranges do not keep their level. `RankSVM`,
+        `RankLogistic` and `RankRLS` refuse exactly the rows that they were fitted to, as they know the
+        objective of the fit. Parts of these rows, weighted fits and other models are not recognized.
+
         Parameters
         ----------
         X : array, sparse matrix or frame of shape (n_rows, n_features)
@@ -88,7 +114,8 @@ class ConformalRanks:
             raise ValueError("X must have at least one row to calibrate by; got none.")
         self.has_queries_ = qid is not None
         query = None if qid is None else as_codes(in_memory(qid), "qid", len(scores))[1]
-        self._wrong = self._wrong_margins(labels, scores, query)
+        _check_rows_are_new(self.model, labels, scores, query)
+        self._margins, self._wrong = self._pair_margins(labels, scores, query)
         if query is None:
             self._ranking = _Ranking(labels, scores, self.level, self.method)
         else:
@@ -126,8 +153,9 @@ class ConformalRanks:
     def decide(self, A: Any, B: Any) -> NDArray[np.int64]:
         """Say which of two new rows is above the other, or that this cannot be said.
 
-        The probability of a wrong decision is at most 1 - `level`: that a pair of new rows is decided and in
-        the wrong order. It is calibrated by pairs of calibration rows that share no row (one pair per query,
+        The probability that a pair of new rows is decided and in the wrong order is at most 1 - `level`. That
+        is a rate of all pairs: if few are decided, a larger fraction of these is wrong. `decision_rates` has
+        both. The threshold is calibrated by pairs of calibration rows that share no row (one pair per query,
         if there are queries), so the two rows must be as exchangeable as these.
 
         Parameters
@@ -141,8 +169,20 @@ class ConformalRanks:
         """
         self._check_calibrated()
         apart = self._scores(A, None) - self._scores(B, None)
-        threshold = conformal_quantile(self._wrong, self.level)
-        return np.where(np.abs(apart) > threshold, np.sign(apart), 0).astype(np.int64)
+        return np.where(np.abs(apart) > self._threshold_of_pairs(), np.sign(apart), 0).astype(np.int64)
+
+    def decision_rates(self) -> DecisionRates:
+        """Return how many of the calibration pairs are decided, and how many of these are wrong."""
+        self._check_calibrated()
+        threshold = self._threshold_of_pairs()
+        decided, wrong = (
+            float(np.mean(one > threshold)) if len(one) else 0.0 for one in (self._margins, self._wrong)
+        )
+        return DecisionRates(decided, wrong, wrong / decided if decided else float("nan"))
+
+    def _threshold_of_pairs(self) -> float:
+        """Return the distance of scores beyond which a pair is decided."""
+        return conformal_quantile(self._wrong, self.level)
 
     def _check_calibrated(self) -> None:
         if not hasattr(self, "has_queries_"):
@@ -153,10 +193,10 @@ class ConformalRanks:
         rows = X if hasattr(X, "shape") else np.asarray(X)
         return scores_of(model, rows, model_name(model), in_memory(qid))
 
-    def _wrong_margins(
+    def _pair_margins(
         self, labels: FloatVector, scores: FloatVector, query: NDArray[np.int64] | None
-    ) -> FloatVector:
-        """Return |f(a) - f(b)| of independent pairs in the wrong order, and 0 of the others."""
+    ) -> tuple[FloatVector, FloatVector]:
+        """Return |f(a) - f(b)| of independent pairs; and the same, with 0 for pairs in the right order."""
         rng = np.random.default_rng(self.random_state)
         if query is None:
             pairs = rng.permutation(len(labels))[: len(labels) // 2 * 2].reshape(-1, 2)
@@ -166,7 +206,38 @@ class ConformalRanks:
             pairs = np.array(drawn, dtype=np.int64).reshape(-1, 2)
         apart = scores[pairs[:, 0]] - scores[pairs[:, 1]]
         truth = labels[pairs[:, 0]] - labels[pairs[:, 1]]
-        return np.where(apart * np.sign(truth) < 0, np.abs(apart), 0.0)
+        return np.abs(apart), np.where(apart * np.sign(truth) < 0, np.abs(apart), 0.0)
+
+
+def _check_rows_are_new(
+    model: Any, labels: FloatVector, scores: FloatVector, query: NDArray[np.int64] | None
+) -> None:
+    """Refuse the rows that a model was fitted to, for which it has the objective of the fit."""
+    ranker = last_step(getattr(model, "best_estimator_", model))
+    squared_norm = _squared_norm(ranker)
+    if squared_norm is None or not (hasattr(ranker, "mean_loss") and hasattr(ranker, "objective_")):
+        return
+    try:
+        loss = ranker.mean_loss(Preferences.from_scores(labels, query)).value(scores)
+    except NoPairsError:
+        return
+    alpha = ranker.alpha_ if hasattr(ranker, "alpha_") else ranker.alpha
+    objective = loss + float(alpha) * squared_norm
+    if abs(objective - ranker.objective_) <= SAME_OBJECTIVE * abs(ranker.objective_):
+        raise ValueError(
+            f"X and y are the rows that the {type(ranker).__name__} was fitted to: its objective is "
+            f"{objective:.6g} for both. Calibrate by other rows; these ranges would be too short."
+        )
+
+
+def _squared_norm(ranker: Any) -> float | None:
+    """Return the squared norm of the function of a linear or kernel model; None for other models."""
+    weights, dual = getattr(ranker, "coef_", None), getattr(ranker, "dual_coef_", None)
+    if weights is not None and np.ndim(weights) == 1:
+        return float(weights @ weights)
+    if dual is None or np.ndim(dual) > 1 or not hasattr(ranker, "basis_"):
+        return None
+    return float(dual @ scores_of(ranker, ranker.basis_, model_name(ranker), None))
 
 
 class _Ranking:

@@ -67,8 +67,8 @@ def grade_agreement(
 ) -> GradeAgreement:
     """Compare predicted with given grades, such as those of `OrdinalSVM`.
 
-    Intervals are those of the infinitesimal jackknife by quantiles of Student's t, on the scale of log odds
-    for measures with bounds. O(m + K^2) for m rows and K grades.
+    Intervals are Wilson's, with the standard error of the infinitesimal jackknife and quantiles of Student's
+    t. O(m + K^2) for m rows and K grades.
 
     Parameters
     ----------
@@ -95,9 +95,9 @@ def grade_agreement(
     >>> found
     8 rows, 95% intervals
     measure               value    from      to
-    Accuracy             0.7500  0.2758  0.9594
-    Mean absolute error  0.2500  0.0475  0.9119
-    Quadratic kappa      0.8000  0.1250  0.9688
+    Accuracy             0.7500  0.3298  0.9482
+    Mean absolute error  0.2500  0.0564  0.8262
+    Quadratic kappa      0.8000  0.2322  0.9611
     <BLANKLINE>
     label \\ predicted  1  2  3
     1                  2  1  0
@@ -108,7 +108,11 @@ def grade_agreement(
         raise ValueError(f"confidence must be between 0 and 1; got {confidence!r}.")
     classes, given, found = _numbered(y, predicted, categories)
     units = None if cluster is None else as_codes(in_memory(cluster), "cluster", len(given))[1]
-    estimates = {name: _by_unit(one, units) for name, one in _estimates(given, found).items()}
+    estimates = _estimates(given, found)
+    if units is not None:
+        estimates = {
+            name: one.by_cluster(units) if len(one.influence) else one for name, one in estimates.items()
+        }
     largest = max(1.0, len(classes) - 1.0)
     bounds = {"accuracy": (0.0, 1.0), "absolute_error": (0.0, largest), "quadratic_kappa": (-1.0, 1.0)}
     confusion = np.bincount(given * len(classes) + found, minlength=len(classes) ** 2)
@@ -165,17 +169,9 @@ def _quadratic_kappa(given: FloatArray, found: FloatArray) -> Estimate:
     to_found = (given - found.mean()) ** 2 + found.var()
     chance, mean = float(to_given.mean()), float(observed.mean())
     if chance == 0 or mean == 0:  # undefined, or 1 without a known error
-        return Estimate(1.0 if chance else float("nan"), np.zeros(n_rows), 1.0)
+        return Estimate(1.0 if chance else float("nan"), np.empty(0))
     by_row = (observed - mean) / chance - mean * (to_given + to_found - 2 * chance) / chance**2
-    return Estimate(1 - mean / chance, -by_row / n_rows, n_rows)
-
-
-def _by_unit(estimate: Estimate, units: IntArray | None) -> Estimate:
-    """Return the estimate with the influences of clusters of rows."""
-    if units is None or estimate.n_effective <= 1:
-        return estimate
-    influence: Any = np.bincount(units, estimate.influence)
-    return Estimate(estimate.value, influence, len(influence))
+    return Estimate(1 - mean / chance, -by_row / n_rows)
 
 
 def agreement_lines(found: GradeAgreement) -> list[str]:

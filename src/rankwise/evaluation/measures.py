@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
@@ -14,6 +14,7 @@ from rankwise.core.types import FloatArray, IntArray
 from rankwise.evaluation.bootstrap import (
     CONFIDENCE,
     interval,
+    resampled_clusters,
     resampled_preferences,
     resampled_rows,
     weighted_mean,
@@ -22,7 +23,14 @@ from rankwise.evaluation.label_facts import LabelFacts
 from rankwise.evaluation.names import measure_name
 from rankwise.metrics import sorted_lists
 from rankwise.metrics.concordance import concordance_estimate
-from rankwise.metrics.intervals import Estimate, error_estimate, mean_estimate, units_of
+from rankwise.metrics.intervals import (
+    Estimate,
+    cluster_of_units,
+    clustered,
+    error_estimate,
+    mean_estimate,
+    units_of,
+)
 from rankwise.metrics.one_ranking import SortedRanking, error_of, tau_of
 from rankwise.metrics.rows import Undefined
 from rankwise.model_selection.scoring import LOWER_IS_BETTER, METRICS, parsed_measure
@@ -51,12 +59,16 @@ OF_RANKING: dict[str, Callable[..., float]] = {
 
 @dataclass(frozen=True)
 class Measure:
-    """A measure: its key, its name for display, whether higher values are better, and its bounds if any."""
+    """A measure: its key, its name for display, whether higher values are better, and its bounds if any.
+
+    The mean over queries of a measure that `is_total`, such as a number of documents, is replaced by the sum.
+    """
 
     key: str
     name: str
     higher_is_better: bool
     bounds: tuple[float, float] | None = field(default=None, kw_only=True)
+    is_total: bool = field(default=False, kw_only=True)
 
 
 @dataclass(frozen=True)
@@ -82,14 +94,16 @@ class Measured:
     values : array of shape (n_queries,), NaN if undefined
     mean, low, high : float
         The mean over the queries for which it is defined, and the ends of its interval.
-    units : {"queries", "rows", "groups", "resamples"}
-        The independent units of the interval, or resamples of rows for measures of the whole list.
+    units : {"queries", "rows", "groups", "clusters", "resamples"}
+        The units of the mean, or resamples of rows for measures of the whole list.
     estimate : Estimate or None
         The mean with the influence of each unit; None for resamples.
     draws : array
         The values of the resamples, which are the same for all models.
     importance : array of shape (n_queries,), or None
         The weights of the queries in the mean, None if they are equal.
+    cluster : array of int of shape (n_queries,), or None
+        The cluster of each query, None if queries are independent.
     """
 
     measure: Measure
@@ -101,6 +115,7 @@ class Measured:
     estimate: Estimate | None = field(default=None, repr=False)
     draws: FloatArray = field(default_factory=lambda: np.empty(0), repr=False)
     importance: FloatArray | None = field(default=None, repr=False)
+    cluster: IntArray | None = field(default=None, repr=False)
 
     @property
     def in_order(self) -> tuple[float, float, float]:
@@ -275,25 +290,31 @@ def measured(
     measures: Sequence[Metric],
     seed: int = 0,
     confidence: float = CONFIDENCE,
+    cluster: IntArray | None = None,
 ) -> dict[str, list[Measured]]:
     """Measure all models.
 
     The independent units are queries or, if there is one query, rows; for survival times they are rows, as
-    strata are no sample of strata. The mean has the weights of queries of the preferences, so that it equals
-    the metrics and `score`. Measures of the whole list that has no queries are resampled.
+    strata are no sample of strata. `cluster` has the cluster of each row, and makes clusters the units. The
+    mean has the weights of queries of the preferences, so that it equals the metrics and `score`. Measures of
+    the whole list that has no queries are resampled.
     """
     is_survival = isinstance(y, Preferences) and y.event is not None
     if n_queries_of(y, query) > 1 and not is_survival:
         weight = y.query_importance() if isinstance(y, Preferences) else None
+        given = y.groups() if isinstance(y, Preferences) else query
+        of_query = None if cluster is None else cluster_of_units(cluster, given, "query")
         return {
-            name: [over_queries(one, one.of(y, found, query), weight, confidence) for one in measures]
+            name: [
+                over_queries(one, one.of(y, found, query), weight, confidence, of_query) for one in measures
+            ]
             for name, found in scores.items()
         }
     listed = [one for one in measures if one.over_rows is None]
-    draws = _draws(y, scores, listed, seed)
+    draws = _draws(y, scores, listed, seed, cluster)
     return {
         name: [
-            _over_rows(one, y, found, query, confidence)
+            _over_rows(one, y, found, query, confidence, cluster)
             if one.over_rows is not None
             else resampled(one, one.of(y, found, query), draws[name][listed.index(one)], confidence)
             for one in measures
@@ -303,22 +324,50 @@ def measured(
 
 
 def over_queries(
-    metric: Measure, values: FloatArray, weight: FloatArray | None = None, confidence: float = CONFIDENCE
+    metric: Measure,
+    values: FloatArray,
+    weight: FloatArray | None = None,
+    confidence: float = CONFIDENCE,
+    cluster: IntArray | None = None,
 ) -> Measured:
-    """Return a measure with its values per query, its mean and the interval of Student's t."""
-    estimate = mean_estimate(values, weight)
+    """Return a measure with its values per query, its mean and the interval of the mean."""
+    estimate = estimate_over_queries(metric, values, weight, cluster)
     ends = estimate.interval(confidence, metric.bounds)
-    return Measured(metric, values, estimate.value, *ends, "queries", estimate, importance=weight)
+    return Measured(
+        metric, values, estimate.value, *ends, "queries", estimate, importance=weight, cluster=cluster
+    )
+
+
+def estimate_over_queries(
+    measure: Measure, values: FloatArray, weight: FloatArray | None, cluster: IntArray | None
+) -> Estimate:
+    """Return the mean, or the sum, over the queries for which a measure is defined.
+
+    If there are clusters of queries, they are the units.
+    """
+    estimate = mean_estimate(values, weight)
+    if measure.is_total:
+        n = len(estimate.influence)
+        estimate = replace(estimate, value=n * estimate.value, influence=n * estimate.influence)
+    if cluster is None or not len(estimate.influence):
+        return estimate
+    return estimate.by_cluster(cluster[~np.isnan(values)])
 
 
 def _over_rows(
-    metric: Metric, y: FloatArray | Preferences, scores: FloatArray, query: IntArray, confidence: float
+    metric: Metric,
+    y: FloatArray | Preferences,
+    scores: FloatArray,
+    query: IntArray,
+    confidence: float,
+    cluster: IntArray | None,
 ) -> Measured:
     estimate, units = mean_estimate(np.empty(0)), "rows"
     try:
         pairs = y if isinstance(y, Preferences) else Preferences.from_scores(y)
-        estimate = metric.over_rows(pairs, scores)  # type: ignore[misc]
+        estimate = clustered(metric.over_rows(pairs, scores), pairs, cluster)  # type: ignore[misc]
         units = "rows" if units_of(pairs) is None else "groups"
+        units = units if cluster is None else "clusters"
     except NoPairsError:
         pass  # undefined, as the value is
     return estimated(metric, metric.of(y, scores, query), estimate, units, confidence)
@@ -339,38 +388,35 @@ def resampled(metric: Metric, values: FloatArray, draws: FloatArray, confidence:
 
 
 def _draws(
-    y: FloatArray | Preferences, scores: Mapping[str, FloatArray], measures: Sequence[Metric], seed: int
+    y: FloatArray | Preferences,
+    scores: Mapping[str, FloatArray],
+    measures: Sequence[Metric],
+    seed: int,
+    cluster: IntArray | None,
 ) -> dict[str, list[FloatArray]]:
     """Return the measures of resampled rows, by model."""
-    if not measures:
-        return {name: [] for name in scores}
-    draw = _draws_of_preferences if isinstance(y, Preferences) else _draws_of_rows
-    return draw(y, scores, measures, seed)  # type: ignore[arg-type]
-
-
-def _draws_of_preferences(
-    y: Preferences, scores: Mapping[str, FloatArray], measures: Sequence[Metric], seed: int
-) -> dict[str, list[FloatArray]]:
-    """Measure resampled rows of one ranking, one resample at a time."""
     draws: dict[str, list[list[FloatArray]]] = {name: [[] for _ in measures] for name in scores}
-    for part, rows in resampled_preferences(y, seed):
-        query = np.zeros(len(rows), dtype=np.int64)
+    for part, rows, resample in _resamples(y, seed, cluster) if measures else ():
         for name, found in scores.items():
             for one, kept in zip(measures, draws[name], strict=True):
-                kept.append(one.of(part, found[rows], query))
+                kept.append(one.of(part, found[rows], resample))
     return {name: [np.concatenate([*kept, []]) for kept in listed] for name, listed in draws.items()}
 
 
-def _draws_of_rows(
-    y: FloatArray, scores: Mapping[str, FloatArray], measures: Sequence[Metric], seed: int
-) -> dict[str, list[FloatArray]]:
-    """Measure resampled rows: each resample is a query, so that a batch takes one pass."""
-    draws: dict[str, list[list[FloatArray]]] = {name: [[] for _ in measures] for name in scores}
-    for rows, resample in resampled_rows(len(y), seed):
-        for name, found in scores.items():
-            for one, kept in zip(measures, draws[name], strict=True):
-                kept.append(one.of(y[rows], found[rows], resample))
-    return {name: [np.concatenate([*kept, []]) for kept in listed] for name, listed in draws.items()}
+def _resamples(
+    y: FloatArray | Preferences, seed: int, cluster: IntArray | None
+) -> Iterator[tuple[FloatArray | Preferences, IntArray, IntArray]]:
+    """Yield resampled labels or preferences, their rows, and the number of the resample of each row.
+
+    Resamples of labels are queries, so that a batch of them takes one pass.
+    """
+    if isinstance(y, Preferences):
+        for part, rows in resampled_preferences(y, seed, cluster):
+            yield part, rows, np.zeros(len(rows), dtype=np.int64)
+        return
+    drawn = resampled_rows(len(y), seed) if cluster is None else resampled_clusters(cluster, seed)
+    for rows, resample in drawn:
+        yield y[rows], rows, resample
 
 
 def mean_defined(values: FloatArray, importance: FloatArray | None = None) -> float:

@@ -1,25 +1,19 @@
-"""Paired differences of models over queries, with intervals and tests."""
+"""Paired differences of models, with intervals and tests that agree, corrected for the number of models."""
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from rankwise.core.types import FloatArray
-from rankwise.evaluation.bootstrap import CONFIDENCE, interval, weighted_mean
-from rankwise.evaluation.measures import Measure, Measured
-from rankwise.metrics.intervals import mean_estimate
+from rankwise.evaluation.bootstrap import CONFIDENCE, interval
+from rankwise.evaluation.measures import Measure, Measured, estimate_over_queries
+from rankwise.metrics.intervals import Estimate
 
-TESTS = ("permutation", "wilcoxon")
-PERMUTATIONS = 9_999
 # Smaller differences are ties.
 TIE = 1e-12
-SIGNIFICANT = 0.05
-# The permutation test keeps all flips in memory; for more queries the signed-rank test is as good.
-MAX_PERMUTED = 1000
 
 
 @dataclass(frozen=True)
@@ -36,8 +30,8 @@ class Difference:
     wins, ties, losses : int
         The numbers of queries on which the first model is better, equal and worse.
     p : float
-        The two-sided p-value: of the paired test over queries or, for measures of pairs in one ranking, of
-        the t-test over rows; NaN for other measures of one query.
+        The two-sided p-value of the t-test of the mean difference, corrected for the number of models; NaN
+        without a test, as for measures of one list.
     """
 
     measure: Measure
@@ -57,79 +51,88 @@ class Difference:
 
     @property
     def is_clear(self) -> bool:
-        """Whether p is at most 0.05 or, without a test, the interval excludes 0."""
-        if self.p == self.p:
-            return self.p <= SIGNIFICANT
+        """Whether the interval excludes 0: the same as p <= 1 - confidence."""
         return self.low > 0 or self.high < 0
 
 
 def differences(
-    measured: Mapping[str, Sequence[Measured]], test: str, seed: int = 0, confidence: float = CONFIDENCE
+    measured: Mapping[str, Sequence[Measured]],
+    confidence: float = CONFIDENCE,
+    correction: str | None = "holm",
 ) -> list[Difference]:
-    """Compare the first model with each of the others, measure by measure."""
-    ours, *others = measured.items()
-    return [
-        _difference(name, first, second, test, seed, confidence)
-        for name, theirs in others
-        for first, second in zip(ours[1], theirs, strict=True)
+    """Compare the first model with each of the others, measure by measure.
+
+    The differences by one measure are corrected together.
+    """
+    (_, ours), *others = measured.items()
+    names = [name for name, _ in others]
+    by_measure = [
+        _by_measure(first, dict(zip(names, theirs, strict=True)), confidence, correction)
+        for first, *theirs in zip(ours, *(found for _, found in others), strict=True)
     ]
+    return [one for listed in zip(*by_measure, strict=True) for one in listed]
 
 
-def _difference(
-    other: str, first: Measured, second: Measured, test: str, seed: int, confidence: float
-) -> Difference:
-    apart = first.values - second.values
-    weight = np.ones(len(apart)) if first.importance is None else first.importance
-    weight, apart = weight[~np.isnan(apart)], apart[~np.isnan(apart)]
-    mean = weighted_mean(apart, weight)
+def _by_measure(
+    first: Measured, others: Mapping[str, Measured], confidence: float, correction: str | None
+) -> list[Difference]:
+    """Compare the first model with each of the others by one measure."""
+    estimates = {name: difference_estimate(first, second) for name, second in others.items()}
+    bounds = first.measure.bounds
+    p = np.array([np.nan if one is None else one.p_value(bounds) for one in estimates.values()])
+    factors = np.ones(len(p)) if correction is None else holm_factors(p)
+    found = []
+    for (name, estimate), factor, corrected in zip(
+        estimates.items(), factors, np.minimum(1.0, factors * p), strict=True
+    ):
+        level = 1 - (1 - confidence) / factor
+        apart = first.values - others[name].values
+        apart = apart[~np.isnan(apart)]
+        if estimate is None:
+            mean = float(apart.mean()) if len(apart) else float("nan")
+            ends = interval(first.draws - others[name].draws, level)
+        else:
+            mean, ends = estimate.value, estimate.difference_interval(level, bounds)
+        counts = _wins_ties_losses(apart if first.measure.higher_is_better else -apart)
+        found.append(Difference(first.measure, name, mean, *ends, *counts, float(corrected)))
+    return found
+
+
+def _wins_ties_losses(gains: FloatArray) -> tuple[int, int, int]:
+    wins, losses = int(np.count_nonzero(gains > TIE)), int(np.count_nonzero(gains < -TIE))
+    return wins, len(gains) - wins - losses, losses
+
+
+def difference_estimate(first: Measured, second: Measured) -> Estimate | None:
+    """Return the first model minus the second, over the queries for which both are defined.
+
+    None for measures of one list, of which only resamples are known.
+    """
     if first.units == "queries":
-        low, high = mean_estimate(apart, weight).interval(confidence)
-        p = p_value(weight * apart, np.zeros(len(apart)), test, seed)
-    elif first.estimate is not None and second.estimate is not None:
-        estimate = first.estimate - second.estimate
-        low, high = estimate.interval(confidence)
-        mean, p = estimate.value, estimate.p_value
-    else:
-        low, high = interval(first.draws - second.draws, confidence)
-        p = float("nan")
-    better = apart if first.measure.higher_is_better else -apart
-    wins, losses = int(np.count_nonzero(better > TIE)), int(np.count_nonzero(better < -TIE))
-    return Difference(first.measure, other, mean, low, high, wins, len(apart) - wins - losses, losses, p)
+        apart = first.values - second.values
+        apart = np.where(np.abs(apart) <= TIE, 0.0, apart)
+        return estimate_over_queries(first.measure, apart, first.importance, first.cluster)
+    if first.estimate is None or second.estimate is None:
+        return None
+    return first.estimate - second.estimate
 
 
-def paired_test(n_queries: int) -> str:
-    """Return the name of the default paired test."""
-    return "permutation" if n_queries <= MAX_PERMUTED else "wilcoxon"
+def holm_factors(p: FloatArray) -> FloatArray:
+    """Return the factors by which p-values are multiplied in the method of Holm (1979).
 
-
-def p_value(a: FloatArray, b: FloatArray, test: str, seed: int) -> float:
-    """Return the two-sided p-value of the mean difference over the queries for which both are defined.
-
-    "permutation" flips the sign of each query's difference, in all ways if these are few and in 9,999 random
-    ways otherwise; "wilcoxon" is the signed-rank test. NaN for fewer than two queries.
+    The probability that any of several true hypotheses has a corrected p-value of at most 0.05 is at most
+    0.05, however the tests depend on each other. NaN is not a test, and has the number of all as its factor.
 
     Examples
     --------
-    >>> p_value(np.array([0.1, 0.2, 0.3, 0.4]), np.array([0.2, 0.3, 0.4, 0.5]), "permutation", seed=0)
-    0.125
+    >>> p = np.array([0.04, 0.01, 0.03])
+    >>> (holm_factors(p) * p).round(6).tolist()
+    [0.06, 0.03, 0.06]
     """
-    from scipy.stats import permutation_test, wilcoxon
-
-    difference = (a - b)[~np.isnan(a - b)]
-    if len(difference) < 2:
-        return float("nan")
-    if not difference.any():
-        return 1.0
-    if test == "wilcoxon":
-        with warnings.catch_warnings():  # older versions of scipy say which approximation they use
-            warnings.simplefilter("ignore", UserWarning)
-            return float(wilcoxon(difference).pvalue)
-    result = permutation_test(
-        (difference,),
-        lambda values, axis: values.mean(axis=axis),
-        permutation_type="samples",
-        vectorized=True,
-        n_resamples=PERMUTATIONS,
-        random_state=np.random.default_rng(seed),
-    )
-    return float(result.pvalue)
+    factors = np.full(len(p), float(len(p)))
+    tested = np.flatnonzero(~np.isnan(p))
+    order = tested[np.argsort(p[tested], kind="stable")]
+    own = np.arange(len(order), 0, -1.0)
+    largest = np.maximum.accumulate(own * p[order])
+    factors[order] = np.divide(largest, p[order], out=own, where=p[order] > 0)
+    return factors

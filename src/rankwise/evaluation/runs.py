@@ -4,17 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
-from rankwise.core.checks import check_choice
 from rankwise.core.text import plural
 from rankwise.core.types import FloatArray, IntArray
 from rankwise.evaluation.bootstrap import CONFIDENCE
-from rankwise.evaluation.comparison import Comparison, comparison_of
+from rankwise.evaluation.comparison import Comparison, check_levels, comparison_of
 from rankwise.evaluation.measures import Measured, over_queries
-from rankwise.evaluation.paired import TESTS
 from rankwise.evaluation.search_measures import SearchMeasure, search_measures
 from rankwise.evaluation.single import Evaluation
 from rankwise.io.trec import Qrels, Run
@@ -27,11 +25,11 @@ def evaluate_run(
 ) -> Evaluation:
     """Evaluate a run: measures with confidence intervals over the judged queries.
 
-    The rules are those of ir-measures. The mean is over all queries of the qrels: a query without retrieved
-    documents counts 0, as by ``trec_eval -c``, and queries of the run without judgements are left out.
-    Documents are ordered by score, descending, compared in single precision, and equal scores by document
-    id, descending, as in trec_eval; ranks in the file are ignored. Documents without a grade, or with a
-    negative one, are not relevant.
+    The rules are those of ir-measures. Counts, such as NumRet, are summed. The mean is over all queries of
+    the qrels: a query without retrieved documents counts 0, as by ``trec_eval -c``, and queries of the run
+    without judgements are left out. Documents are ordered by score, descending, compared in single precision,
+    and equal scores by document id, descending, as in trec_eval; ranks in the file are ignored. Documents
+    without a grade, or with a negative one, are not relevant.
 
     Parameters
     ----------
@@ -60,10 +58,10 @@ def evaluate_run(
     >>> evaluate_run(qrels, run, measures=["nDCG@10", "RR"])
     4 rows, 3 queries, 95% intervals
     measure                 mean    from      to
-    nDCG@10, linear gain  0.5436  0.0075  0.9947  over 3 queries
-    RR                    0.5000  0.0069  0.9931  over 3 queries
+    nDCG@10, linear gain  0.5436  0.0414  0.9705  over 3 queries
+    RR                    0.5000  0.0362  0.9638  over 3 queries
     """
-    _check_confidence(confidence)
+    check_levels("auto", confidence, None)
     chosen = search_measures(measures)
     rows = JudgedRuns(qrels, {"run": run})
     found = rows.measured("run", chosen, confidence)
@@ -78,6 +76,7 @@ def compare_runs(
     measures: str | Sequence[str] = RUN_MEASURES,
     test: str = "auto",
     confidence: float = CONFIDENCE,
+    correction: Literal["holm"] | None = "holm",
     random_state: int = 0,
 ) -> Comparison:
     """Compare runs on the same judged queries, with intervals and paired tests.
@@ -91,8 +90,12 @@ def compare_runs(
         One or more runs; the first is compared with each of the others.
     measures, confidence :
         As in `evaluate_run`.
-    test, random_state :
+    correction :
         As in `compare`.
+    test : "auto"
+        Deprecated, as in `compare`.
+    random_state : int
+        Not used.
 
     Returns
     -------
@@ -107,33 +110,26 @@ def compare_runs(
     >>> new = read_run(io.BytesIO(b"1 Q0 a 1 9 x\\n2 Q0 c 1 3 x\\n3 Q0 d 1 5 x\\n"))
     >>> old = read_run(io.BytesIO(b"1 Q0 b 1 9 x\\n1 Q0 a 2 8 x\\n2 Q0 c 1 3 x\\n"))
     >>> compare_runs(qrels, {"new": new, "old": old}, measures="AP")
-    new minus each other model on 3 queries, 95% intervals, permutation test
+    new minus each other model on 3 queries, 95% intervals, paired t-test
     measure  model    mean  difference     from       to       p
     AP       new    1.0000
-    AP       old    0.5000     +0.5000  -0.7421  +1.7421  0.5000
+    AP       old    0.5000     +0.5000  -0.7421  +1.0000  0.2254
     """
     if not isinstance(runs, Mapping) or not runs:
         raise ValueError("runs must be a dict of one or more names to runs.")
-    check_choice(test, "test", ("auto", *TESTS))
-    _check_confidence(confidence)
-    return compare_judged(JudgedRuns(qrels, runs), search_measures(measures), test, confidence, random_state)
+    check_levels(test, confidence, correction)
+    return compare_judged(JudgedRuns(qrels, runs), search_measures(measures), confidence, correction)
 
 
 def compare_judged(
     rows: JudgedRuns,
     measures: Sequence[SearchMeasure],
-    test: str = "auto",
     confidence: float = CONFIDENCE,
-    seed: int = 0,
+    correction: str | None = "holm",
 ) -> Comparison:
     """Compare the first of one or more runs with each of the others."""
     found = {name: rows.measured(name, measures, confidence) for name in rows.scores}
-    return comparison_of(found, test, confidence, seed)
-
-
-def _check_confidence(confidence: float) -> None:
-    if not 0 < confidence < 1:
-        raise ValueError(f"confidence must be between 0 and 1; got {confidence!r}.")
+    return comparison_of(found, confidence, correction)
 
 
 @dataclass(frozen=True)

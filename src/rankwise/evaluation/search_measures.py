@@ -18,8 +18,13 @@ UNIT = {
     *("Accuracy", "AP", "Bpref", "Compat", "ERR", "infAP", "IPrec", "Judged", "nDCG", "P", "R", "RBP"),
     *("Rprec", "RR", "SetP", "SetR", "SetF", "SetAP", "Success"),
 }
+# The measures of ir-measures that are numbers of documents or queries, which it sums over queries.
+COUNTS = {"NumRet", "NumRel", "NumRelRet", "NumQ"}
 # What ir-measures and the programs that it calls raise for measures that they cannot compute.
-_FAILURES = (AssertionError, ValueError, RuntimeError, TypeError, KeyError, subprocess.SubprocessError)
+_FAILURES = (
+    *(AssertionError, ArithmeticError, ValueError, RuntimeError, TypeError, KeyError),
+    subprocess.SubprocessError,
+)
 
 
 class SearchMeasure:
@@ -37,7 +42,8 @@ class SearchMeasure:
         self._other = parsed_by_ir_measures(name) if self.own is None else None
         base = str(getattr(self._other, "NAME", "nDCG" if self.own and self.own.base == "ndcg" else "P"))
         bounds = (0.0, 1.0) if base in UNIT else None
-        self.measure = Measure(name, name + _gain_in_words(name, base), True, bounds=bounds)
+        title = name + _gain_in_words(name, base)
+        self.measure = Measure(name, title, True, bounds=bounds, is_total=base in COUNTS)
 
     def values(self, grade: FloatArray, scores: FloatArray, query: IntArray) -> FloatArray:
         """Return the value of each query.

@@ -9,9 +9,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from rankwise.core.checks import as_codes
 from rankwise.core.pipelines import last_step
 from rankwise.core.text import plural, table
 from rankwise.core.types import IntArray
+from rankwise.data.backends import in_memory
 from rankwise.evaluation.bootstrap import CONFIDENCE
 from rankwise.evaluation.comparison import RANKS
 from rankwise.evaluation.data import EvaluationData
@@ -96,11 +98,13 @@ def evaluate(
     relevant_above: float = 0.0,
     undefined: Undefined = "skip",
     confidence: float = CONFIDENCE,
+    cluster: ArrayLike | None = None,
     random_state: int = 0,
 ) -> Evaluation:
     """Evaluate one model on rows that it was not fitted to: measures with confidence intervals.
 
-    The intervals are those of `compare`: over queries or, if there is one query, over rows. For models that
+    The intervals are those of `compare`: over queries or, if there is one query, over rows, or over the
+    clusters of `cluster`. For models that
     predict grades, such as `OrdinalSVM`, the accuracy, the absolute error, the quadratic kappa and the
     confusion matrix of the grades are computed, too; see `grade_agreement`.
 
@@ -116,8 +120,8 @@ def evaluate(
         Labels, higher is better; for models of classes their classes.
     qid : array of shape (n_rows,), optional
         The query of each row.
-    measures, relevant_above, confidence, random_state :
-        As in `compare`.
+    measures, relevant_above, confidence, cluster, random_state :
+        As in `compare`; rows with clusters are measured in memory.
     undefined : "skip" or float
         The value of NDCG, MAP and MRR for a query without relevant rows, which is left out by default; 0 is
         the convention of LETOR.
@@ -137,8 +141,8 @@ def evaluate(
     >>> evaluate(model, X[test], y[test], qid=qid[test], measures=["error", "ndcg@10"])
     216 rows, 10 queries, 95% intervals
     measure                      mean    from      to
-    Ranking error              0.0852  0.0612  0.1176  over 10 queries
-    NDCG@10, exponential gain  0.9302  0.8874  0.9575  over 10 queries
+    Ranking error              0.0852  0.0613  0.1174  over 10 queries
+    NDCG@10, exponential gain  0.9302  0.8879  0.9572  over 10 queries
     """
     check_undefined(undefined)
     if not 0 < confidence < 1:
@@ -150,18 +154,38 @@ def evaluate(
         chosen = [named_measure(key, **options) for key in keys]
     models, scores = given_scores({"model": model})
     wanted = Wanted(models, chosen, RANKS, relevant_above, undefined)
+    if cluster is not None:
+        return _evaluation_in_memory(model, X, y, qid, wanted, confidence, random_state, cluster)
     if (found := measure_in_parts(X, y, qid, wanted, scores)) is not None:
         return _evaluation_of_parts(model, found, wanted, confidence)
     if (one := measure_ranking(X, y, qid, wanted, scores, confidence)) is not None:
         grades = agreement_of_counts(model, one.graded, confidence)
         return Evaluation(one.measured["model"], grades, one.notes, one.facts.n_rows, 1, confidence)
+    return _evaluation_in_memory(model, X, y, qid, wanted, confidence, random_state)
+
+
+def _evaluation_in_memory(
+    model: Any,
+    X: Any,
+    y: Any,
+    qid: Any,
+    wanted: Wanted,
+    confidence: float,
+    seed: int,
+    cluster: Any = None,
+) -> Evaluation:
     data = EvaluationData(model, X, y, qid, {}, "model", None)
-    notes: list[str] = []
+    codes: IntArray | None = None
+    if cluster is not None:
+        given = as_codes(in_memory(cluster), "cluster", data.n_given)[1]
+        codes = np.unique(given[data.row_numbers], return_inverse=True)[1]
+    chosen, notes = wanted.metrics, list[str]()
     if chosen is None:
-        chosen, notes = metrics_of(data, RANKS, relevant_above, undefined)
-    own = measured(data.target, data.scores, data.query, chosen, random_state, confidence)["model"]
-    notes += collected_notes(data.X.shape[0], data.n_queries, y, qid, [model], X)
-    return Evaluation(own, agreement_of(data, confidence), notes, len(data.y), data.n_queries, confidence)
+        chosen, notes = metrics_of(data, RANKS, wanted.relevant_above, wanted.undefined)
+    own = measured(data.target, data.scores, data.query, chosen, seed, confidence, codes)["model"]
+    notes = [*notes, *collected_notes(data.X.shape[0], data.n_queries, y, qid, [model], X)]
+    grades = agreement_of(data, confidence, codes)
+    return Evaluation(own, grades, notes, len(data.y), data.n_queries, confidence)
 
 
 def _evaluation_of_parts(model: Any, found: PartMeasures, wanted: Wanted, confidence: float) -> Evaluation:
@@ -181,13 +205,16 @@ def metrics_of(
     return measures_for(data.target, data.n_queries, at, relevant_above, undefined)
 
 
-def agreement_of(data: EvaluationData, confidence: float = CONFIDENCE) -> GradeAgreement | None:
+def agreement_of(
+    data: EvaluationData, confidence: float = CONFIDENCE, cluster: IntArray | None = None
+) -> GradeAgreement | None:
     """Return the agreement of the grades that the main model predicts, None if it predicts none."""
     model = data.models[data.name]
     if data.label_names is None or not predicts_grades(model):
         return None
     predicted = predicted_grades(data.X, data.qid, model)[data.row_numbers]
-    cluster = data.query if data.n_queries > 1 else None
+    if cluster is None and data.n_queries > 1:
+        cluster = data.query
     return _agreement(model, data.class_of_row, predicted, cluster, confidence)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple
 
@@ -18,6 +19,8 @@ __all__ = ["Qrels", "Run", "TrecError", "read_qrels", "read_run", "write_qrels",
 RUN_FIELDS = ("qid", "Q0", "docid", "rank", "score", "tag")
 QRELS_FIELDS = ("qid", "0", "docid", "grade")
 _EXCERPT = 40
+# Fields end at ASCII white space alone, as in trec_eval: a no-break space is part of a name.
+_FIELD = re.compile(r"[^ \t\n\v\f\r]+")
 
 
 class TrecError(ValueError):
@@ -246,7 +249,7 @@ def _numbered(stream: Any, name: str) -> Iterator[tuple[int, list[str]]]:
             text = text.removeprefix("\ufeff") if number == 0 else text
             for line in text.split("\n")[:-1]:
                 number += 1
-                if fields := line.split():
+                if fields := _FIELD.findall(line):
                     yield number, fields
     except LineTooLongError:
         raise TrecError(f"{name}, line {number + 1}: the line is too long.") from None
@@ -254,7 +257,7 @@ def _numbered(stream: Any, name: str) -> Iterator[tuple[int, list[str]]]:
 
 def _score(text: str) -> float | None:
     try:
-        value = float(text)
+        value = float(text if _is_plain(text) else "nan")
     except ValueError:
         return None
     return value if math.isfinite(value) else None
@@ -262,17 +265,22 @@ def _score(text: str) -> float | None:
 
 def _grade(text: str) -> int | None:
     try:
-        value = int(text)
+        value = int(text if _is_plain(text) else "")
     except ValueError:
         return None
     return value if abs(value) < 2**31 else None
+
+
+def _is_plain(text: str) -> bool:
+    """Return whether a number has no digits of other scripts, and no underscores, which Python also reads."""
+    return text.isascii() and "_" not in text
 
 
 def _words(values: ArrayLike, name: str) -> list[str]:
     """Return values as text; refuse text that would not be one field."""
     words = [str(value) for value in as_array(values).tolist()]
     for row, word in enumerate(words):
-        if word.split() != [word]:
+        if _FIELD.findall(word) != [word]:
             raise ValueError(
                 f"{name} must be one word per row, as the fields of TREC files are; row {row} has "
                 f"{word[:_EXCERPT]!r}."

@@ -8,11 +8,11 @@ from typing import Any, Literal, NamedTuple, cast
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from rankwise.core.checks import as_vector, check_choice, check_count
+from rankwise.core.checks import as_codes, as_vector, check_choice, check_count
 from rankwise.core.types import FloatArray, FloatVector
 from rankwise.data.backends import backend_among, in_memory
 from rankwise.losses.pair_sums import partner_sums
-from rankwise.metrics.intervals import Estimate, error_estimate, estimate_over_rows
+from rankwise.metrics.intervals import Estimate, clustered, error_estimate, estimate_over_rows
 from rankwise.metrics.ranking_errors import error_estimate_of_parts
 from rankwise.preferences import Preferences
 from rankwise.preferences.ranking import Ranking
@@ -86,6 +86,7 @@ def concordance_interval(
     weights: Literal["harrell", "uno"] = "harrell",
     tau: float | None = None,
     censoring: Any = None,
+    cluster: ArrayLike | None = None,
     method: Literal["analytic", "bootstrap"] = "analytic",
     confidence: float = 0.95,
     n_resamples: int = 1000,
@@ -94,17 +95,24 @@ def concordance_interval(
     """Return the concordance index with a standard error and an interval.
 
     "analytic" is the infinitesimal jackknife, the sum over rows of the squared derivatives of the index by
-    the weight of the row, in O(m log m); it treats G as known. Its interval is symmetric on the scale of log
-    odds, by quantiles of Student's t; `rankwise.evaluation` uses the same. The standard error of an AUC is
-    DeLong's, with the degrees of freedom of Satterthwaite; listed pairs are independent, or their groups
-    are. "bootstrap", for survival times, resamples rows, estimates G for each resample unless `censoring` is
-    given, and takes quantiles.
+    the weight of the row, in O(m log m); it treats G as known. Its interval is Wilson's, by quantiles of
+    Student's t; `rankwise.evaluation` uses the same. The standard error of an AUC is DeLong's, with the
+    degrees of freedom of Satterthwaite, and so is that of survival times, with rows with an observed event
+    and censored rows as the two samples. Listed pairs are independent, or their groups are. "bootstrap", for
+    survival times, resamples rows, estimates G for each resample unless `censoring` is given, and takes
+    quantiles.
+
+    With fewer than eight events, the interval is too short; with one, it is NaN.
 
     Parameters
     ----------
     y, scores, weights, tau, censoring :
         As in `concordance_index`.
+    cluster : array of shape (m,), optional
+        What rows have in common, such as the patient of two eyes. Rows of different clusters are independent;
+        without it, all rows are.
     method : {"analytic", "bootstrap"}
+        "analytic" if there are clusters.
     confidence : float
     n_resamples : int
         The number of bootstrap resamples.
@@ -121,13 +129,13 @@ def concordance_interval(
     >>> time = np.arange(1.0, 101.0)
     >>> found = concordance_interval((time % 3 > 0, time), time + 40 * np.sin(time))
     >>> f"{found.estimate:.3f} from {found.low:.3f} to {found.high:.3f}"
-    '0.746 from 0.696 to 0.790'
+    '0.746 from 0.696 to 0.791'
 
     The AUC of few rows:
 
     >>> found = concordance_interval([0, 0, 0, 0, 1, 1, 1, 1], [0.1, 0.3, 0.2, 0.6, 0.5, 0.4, 0.8, 0.9])
     >>> f"{found.estimate:.3f} from {found.low:.3f} to {found.high:.3f}"
-    '0.875 from 0.184 to 0.995'
+    '0.875 from 0.130 to 0.997'
     """
     check_choice(method, "method", INTERVALS)
     check_count("n_resamples", n_resamples)
@@ -136,13 +144,25 @@ def concordance_interval(
     found = _concordance(y, scores, weights, tau, censoring)
     index = found.index()
     if method == "analytic":
-        estimate = found.estimate()
+        estimate = _with_clusters(found, cluster)
         return Concordance(index, estimate.standard_error, *estimate.interval(confidence, (0.0, 1.0)))
+    if cluster is not None:
+        raise ValueError("cluster is for method='analytic'; method='bootstrap' resamples single rows.")
     if not isinstance(found, _Concordance):
         raise ValueError("method='bootstrap' is for survival times; use method='analytic'.")
     draws = found.resampled(n_resamples, np.random.default_rng(random_state))
     low, high = np.quantile(draws, [(1 - confidence) / 2, (1 + confidence) / 2])
     return Concordance(index, float(draws.std(ddof=1)), float(low), float(high))
+
+
+def _with_clusters(found: _Concordance | _RankingConcordance, cluster: Any) -> Estimate:
+    """Return the estimate with clusters of rows as the units, if they are given."""
+    if cluster is None:
+        return found.estimate()
+    if found.preferences is None:
+        raise ValueError("cluster needs y and scores in memory; pass arrays.")
+    codes = as_codes(in_memory(cluster), "cluster", len(found.preferences))[1]
+    return clustered(found.estimate(), found.preferences, codes)
 
 
 def concordance_estimate(y: Any, scores: ArrayLike, weights: str = "harrell") -> Estimate:
@@ -167,7 +187,9 @@ def _concordance(
 
 
 class _RankingConcordance:
-    """One ranking of labels, whose error is known."""
+    """One ranking of labels, whose error is known; the preferences are None if rows are in parts."""
+
+    preferences: Preferences | None = None
 
     def __init__(self, error: Estimate):
         self.error = error
@@ -185,15 +207,16 @@ class _PairConcordance(_RankingConcordance):
     """Preferences without queries, and scores."""
 
     def __init__(self, y: Any, scores: ArrayLike):
-        self.preferences = y if isinstance(y, Preferences) else Preferences.from_scores(y)
-        if self.preferences.has_queries:
+        preferences = y if isinstance(y, Preferences) else Preferences.from_scores(y)
+        if preferences.has_queries:
             raise ValueError(
                 "y has queries; `rankwise.evaluation.evaluate` computes the interval of the ranking error "
                 "over queries."
             )
-        self.preferences.require_pairs()
-        found = as_vector(in_memory(scores), "scores", len(self.preferences))
-        super().__init__(error_estimate(self.preferences, found, "pairs"))
+        preferences.require_pairs()
+        found = as_vector(in_memory(scores), "scores", len(preferences))
+        super().__init__(error_estimate(preferences, found, "pairs"))
+        self.preferences = preferences
 
 
 class _Concordance:
@@ -206,6 +229,11 @@ class _Concordance:
         self.scores = as_vector(in_memory(scores), "scores", len(self.ranking))
         self.weights, self.tau = weights, tau
         self.censoring = None if censoring is None else as_survival(censoring, "censoring")
+
+    @property
+    def preferences(self) -> Preferences:
+        """The survival times."""
+        return self.ranking
 
     def index(self) -> float:
         """Return the index."""

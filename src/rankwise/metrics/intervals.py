@@ -7,7 +7,7 @@ influence of each unit, the derivative of the estimate by the weight of the unit
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -18,8 +18,75 @@ from rankwise.preferences import Preferences
 # Groups of rows joined by pairs are the units, unless one has more than this fraction of the pairs.
 LARGEST_GROUP = 0.1
 TINY = np.finfo(np.float64).tiny
-# A fraction of the way between bounds that is closer to one of them than this is at it.
+# A standard error below this fraction of the estimate is one of equal values.
 ROUNDING = 1e-12
+# The excess kurtosis needs four values.
+FEWEST_FOR_KURTOSIS = 4
+
+
+class Moments(NamedTuple):
+    """Sums over the units of one or more samples; the shares of the units of a sample sum to 1.
+
+    Attributes
+    ----------
+    n_units : array of shape (n_samples,)
+        The number of units.
+    share2, share3 : arrays of shape (n_samples,)
+        The sums of squares and of cubes of the shares.
+    squares : array of shape (n_samples,)
+        The sum of squared influences.
+    kurtosis : array of shape (n_samples,)
+        The mean fourth power of the values of the units, measured from the estimate, over the square of their
+        mean square.
+    """
+
+    n_units: FloatArray
+    share2: FloatArray
+    share3: FloatArray
+    squares: FloatArray
+    kurtosis: FloatArray
+
+    @classmethod
+    def of(cls, influence: FloatArray, share: FloatArray, sample: IntArray | None = None) -> Moments:
+        """Return the sums of units with these influences and shares; units without a share are left out."""
+        kept = share > 0
+        influence, share = influence[kept], share[kept]
+        sample = np.zeros(len(share), dtype=np.int64) if sample is None else sample[kept]
+        count = np.bincount(sample).astype(np.float64)
+
+        def sums(values: FloatArray) -> FloatArray:
+            return np.bincount(sample, values, len(count)).astype(np.float64)
+
+        share = share / sums(share)[sample]
+        values = influence / share
+        second, fourth = sums(values**2) / count, sums(values**4) / count
+        kurtosis = np.divide(fourth, second**2, out=np.full(len(count), 3.0), where=second**2 > TINY)
+        return cls(count, sums(share**2), sums(share**3), sums(influence**2), kurtosis)
+
+    @property
+    def variances(self) -> FloatArray:
+        """The variance of each sample's part of the estimate, NaN for a sample of one unit.
+
+        It is unbiased if the values of the units have equal variances: for n units with equal shares, it is
+        the sum of squared influences times n / (n - 1).
+        """
+        expected = self.share2 - 2 * self.share3 + self.share2**2
+        return self.squares * self.share2 / np.where((self.n_units > 1) & (expected > 0), expected, np.nan)
+
+    @property
+    def degrees(self) -> FloatArray:
+        """The degrees of freedom of each variance.
+
+        The effective number of units is that of Kish, less 1. If the values have an excess kurtosis k, a
+        variance is as uncertain as one of 2 / (2 + k) times as many normal values.
+        """
+        n = self.n_units
+        effective = np.where(n > 1, 1 / self.share2 - 1, np.nan)
+        enough = n >= FEWEST_FOR_KURTOSIS
+        m = np.where(enough, n, FEWEST_FOR_KURTOSIS)
+        excess = (m - 1) / ((m - 2) * (m - 3)) * ((m + 1) * (self.kurtosis - 3) + 6)
+        tails = np.where(enough, np.maximum(excess, 0.0), 0.0)
+        return np.maximum(effective * 2 / (2 + tails), np.minimum(1.0, n - 1))
 
 
 @dataclass(frozen=True)
@@ -31,119 +98,218 @@ class Estimate:
     value : float
     influence : array of shape (n_units,)
         By how much the estimate changes per unit of additional weight; the influences sum to 0.
-    n_effective : float
-        The (effective) number of units.
+    share : array of shape (n_units,), optional
+        The weight of each unit, such as the number of its pairs; by default all units have the same.
     sample : array of int of shape (n_units,), optional
         The sample of each unit, such as its class, if the units are several samples of given sizes.
     n_trials : float, optional
-        The number of independent values, such as disjoint pairs; by default that of the units.
+        The number of independent values, such as disjoint pairs; by default the effective number of units.
     """
 
     value: float
     influence: FloatArray
-    n_effective: float
+    share: FloatArray | None = None
     sample: IntArray | None = None
     n_trials: float | None = None
 
     def __sub__(self, other: Estimate) -> Estimate:
         """Return the estimate of the difference on the same units."""
-        n_effective = min(self.n_effective, other.n_effective)
-        return Estimate(self.value - other.value, self.influence - other.influence, n_effective, self.sample)
+        return replace(self, value=self.value - other.value, influence=self.influence - other.influence)
+
+    def by_cluster(self, cluster: IntArray) -> Estimate:
+        """Return the estimate whose units are clusters of the units.
+
+        Clusters of units of one sample, and clusters of several, are samples of their own.
+        """
+        cluster, sample = np.unique(cluster, return_inverse=True)[1], None
+        if self.sample is not None:
+            kinds = np.zeros((int(cluster.max()) + 1, int(self.sample.max()) + 1), dtype=np.int64)
+            kinds[cluster, self.sample] = 1
+            sample = np.unique(kinds, axis=0, return_inverse=True)[1].ravel()
+            if np.bincount(sample).min() < 2:
+                sample = None
+        summed: Any = np.bincount(cluster, self.influence)
+        shares: Any = np.bincount(cluster, self.relative_share)
+        n_trials = None if self.n_trials is None else min(self.n_trials, len(summed))
+        return Estimate(self.value, summed, shares, sample, n_trials)
+
+    @property
+    def relative_share(self) -> FloatArray:
+        """The share of each unit; they sum to 1."""
+        share = np.ones(len(self.influence)) if self.share is None else self.share
+        return share / share.sum()
+
+    @property
+    def moments(self) -> Moments:
+        """Sums over the units of each sample."""
+        return Moments.of(self.influence, self.relative_share, self.sample)
 
     @property
     def standard_error(self) -> float:
-        """The square root of the sum of squared influences, with n / (n - 1) for n units; NaN for one.
+        """The square root of the sum of squared influences, with n / (n - 1) for n equal units; NaN for one.
 
-        With several samples, the sums of each have its own n, as in DeLong et al. (1988).
+        With several samples, the sums of each have their own n, as in DeLong et al. (1988).
         """
-        return float(np.sqrt(self._variances[0].sum()))
+        variances = self.moments.variances
+        return float(np.sqrt(variances.sum())) if len(variances) else float("nan")
 
     @property
     def degrees(self) -> float:
         """The degrees of freedom of the standard error; of several samples, those of Satterthwaite."""
-        variances, degrees = self._variances
+        moments = self.moments
+        variances, degrees = moments.variances, moments.degrees
         if len(variances) == 1 or not variances.sum() > 0:
             return float(degrees.sum())
         return float(variances.sum() ** 2 / np.sum(variances**2 / degrees))
 
     @property
-    def _variances(self) -> tuple[FloatArray, FloatArray]:
-        """The variance of each sample, NaN if it has one unit, and its degrees of freedom."""
-        sizes, squares = self._sums
-        degrees = np.where(sizes > 1, sizes - 1, np.nan)
-        return sizes / degrees * squares, degrees
+    def is_constant(self) -> bool:
+        """Whether all units have the same value, so that they do not tell how far other units may be."""
+        return bool(self.standard_error <= ROUNDING * abs(self.value))
 
     @property
-    def _sums(self) -> tuple[FloatArray, FloatArray]:
-        """The number of units of each sample, and the sum of their squared influences."""
-        if self.sample is None:
-            return np.array([self.n_effective]), np.array([np.sum(self.influence**2)])
-        squares: Any = np.bincount(self.sample, self.influence**2)
-        return np.bincount(self.sample).astype(np.float64), squares
+    def trials(self) -> float:
+        """The number of independent values."""
+        return float(1 / self.moments.share2.max()) if self.n_trials is None else self.n_trials
 
     def interval(self, confidence: float, bounds: tuple[float, float] | None = None) -> tuple[float, float]:
         """Return the ends of the interval by quantiles of Student's t, NaN if there are too few units.
 
-        If the measure has bounds, the interval is symmetric on the scale of log odds, and stays within them.
-        An estimate at a bound has the values of all units there. The probability of that is at most p^n for n
-        independent values and a mean p of the way to the bound, which gives the other end.
+        If the measure has bounds, it is Wilson's score interval, and stays within them. If all units have the
+        same value, it follows from the bounds; without bounds, it is NaN.
         """
-        from scipy.special import expit, logit, stdtrit
+        error = self.standard_error
+        if np.isnan(error):
+            return float("nan"), float("nan")
+        if self.is_constant:
+            return interval_of_equal_values(self.value, self.trials, confidence, bounds)
+        if bounds is None:
+            return t_interval(self.value, error, self.degrees, confidence)
+        return wilson_interval(self.value, error, self.degrees, confidence, bounds)
 
-        half_width = float(stdtrit(self.degrees, (1 + confidence) / 2)) * self.standard_error
-        if bounds is None or not np.isfinite(bounds).all() or np.isnan(half_width):
-            return self.value - half_width, self.value + half_width
-        low, high = bounds
-        fraction = (self.value - low) / (high - low)
-        if min(fraction, 1 - fraction) < ROUNDING:
-            n_trials = self.n_effective if self.n_trials is None else self.n_trials
-            reach = (high - low) * ((1 - confidence) / 2) ** (1 / n_trials)
-            return (low + reach, high) if fraction > 0.5 else (low, high - reach)
-        stretch = half_width / (high - low) / (fraction * (1 - fraction))
-        ends = expit(logit(fraction) + np.array([-stretch, stretch]))
-        return tuple((low + (high - low) * ends).tolist())
+    def difference_interval(
+        self, confidence: float, bounds: tuple[float, float] | None = None
+    ) -> tuple[float, float]:
+        """Return the ends of the interval of a difference of two measures with the given bounds.
 
-    @property
-    def p_value(self) -> float:
-        """The two-sided p-value of the hypothesis that the estimated quantity is 0."""
+        It is that of Student's t, cut at the largest difference, and contains 0 if and only if the p-value is
+        above 1 - `confidence`.
+        """
+        if bounds is None:
+            return self.interval(confidence)
+        span = bounds[1] - bounds[0]
+        low, high = self.interval(confidence, (-span, span) if self.is_constant else None)
+        return max(low, -span), min(high, span)
+
+    def p_value(self, bounds: tuple[float, float] | None = None) -> float:
+        """Return the two-sided p-value of the hypothesis that the estimated quantity is 0.
+
+        `bounds` are those of the measure of whose difference this is the estimate.
+        """
         from scipy.special import stdtr
 
         error = self.standard_error
-        if self.value == 0 or np.isnan(error):
-            return 1.0 if self.value == 0 else float("nan")
-        return float(2 * stdtr(self.degrees, -abs(self.value) / error)) if error > 0 else 0.0
+        if self.value == 0 and not np.isnan(error):
+            return 1.0
+        if np.isnan(error) or (self.is_constant and bounds is None):
+            return float("nan")
+        if self.is_constant and bounds is not None:
+            span = bounds[1] - bounds[0]
+            return float(min(1.0, 2 * (span / (span + abs(self.value))) ** self.trials))
+        return float(2 * stdtr(self.degrees, -abs(self.value) / error))
+
+
+def t_interval(value: float, error: float, degrees: float, confidence: float) -> tuple[float, float]:
+    """Return the ends of the interval of Student's t.
+
+    Examples
+    --------
+    >>> [round(end, 3) for end in t_interval(0.5, 0.1, 9, 0.95)]
+    [0.274, 0.726]
+    """
+    from scipy.special import stdtrit
+
+    half_width = float(stdtrit(degrees, (1 + confidence) / 2)) * error
+    return value - half_width, value + half_width
+
+
+def wilson_interval(
+    value: float, error: float, degrees: float, confidence: float, bounds: tuple[float, float]
+) -> tuple[float, float]:
+    """Return the ends of Wilson's score interval of a mean with bounds, for an effective number of trials.
+
+    The variance of the mean m is taken as proportional to m (1 - m) on the scale of the bounds, as for
+    fractions, and Student's t replaces the normal distribution (Dean and Pagano 2015).
+
+    Examples
+    --------
+    >>> [round(end, 3) for end in wilson_interval(0.9, 0.06, 20, 0.95, (0.0, 1.0))]
+    [0.711, 0.971]
+    """
+    from scipy.special import stdtrit
+
+    low, high = bounds
+    fraction, error = (value - low) / (high - low), error / (high - low)
+    stretch = (float(stdtrit(degrees, (1 + confidence) / 2)) * error) ** 2 / (fraction * (1 - fraction))
+    half_width = np.sqrt(stretch * fraction * (1 - fraction) + stretch**2 / 4)
+    ends = (fraction + stretch / 2 + np.array([-half_width, half_width])) / (1 + stretch)
+    return tuple((low + (high - low) * np.clip(ends, 0.0, 1.0)).tolist())
+
+
+def interval_of_equal_values(
+    value: float, n_trials: float, confidence: float, bounds: tuple[float, float] | None
+) -> tuple[float, float]:
+    """Return the ends of the interval of a mean if n values are equal; NaN without bounds.
+
+    If another value has the probability p, the probability of n equal values is (1 - p)^n. Other values are
+    as far as the bounds at most.
+
+    Examples
+    --------
+    >>> [round(end, 3) for end in interval_of_equal_values(1.0, 10, 0.95, (0.0, 1.0))]
+    [0.692, 1.0]
+    """
+    if bounds is None:
+        return float("nan"), float("nan")
+    others = 1 - ((1 - confidence) / 2) ** (1 / n_trials)
+    return value - others * (value - bounds[0]), value + others * (bounds[1] - value)
 
 
 @dataclass(frozen=True)
 class SummedEstimate(Estimate):
-    """An estimate whose units are elsewhere: only sums of their squared influences are known.
+    """An estimate whose units are elsewhere: only sums of powers of their influences are known.
 
     It is one of several estimates from the same units, such as the errors of several models.
 
     Attributes
     ----------
     sizes : array of shape (n_samples,)
-        The number of units of each sample.
-    squares : array of shape (n_estimates + 1, n_estimates + 1, n_samples)
-        The sums of squared influences of the difference of two estimates; the last is the constant 0.
+        The number of units of each sample, which have equal shares.
+    powers : array of shape (n_estimates + 1, n_estimates + 1, 2, n_samples)
+        The sums of the second and the fourth powers of the influences of the difference of two estimates; the
+        last estimate is the constant 0.
     place : (int, int)
         The two estimates whose difference this is.
     """
 
     sizes: FloatArray = field(default_factory=lambda: np.empty(0))
-    squares: FloatArray = field(default_factory=lambda: np.empty((0, 0, 0)))
+    powers: FloatArray = field(default_factory=lambda: np.empty((0, 0, 2, 0)))
     place: tuple[int, int] = (0, -1)
 
     def __sub__(self, other: Estimate) -> Estimate:
         """Return the estimate of the difference of two of the estimates."""
-        if not isinstance(other, SummedEstimate) or other.squares is not self.squares:
+        if not isinstance(other, SummedEstimate) or other.powers is not self.powers:
             raise TypeError("The estimates must have the same units.")
-        value, place = self.value - other.value, (self.place[0], other.place[0])
-        return replace(self, value=value, place=place, n_trials=None)
+        return replace(self, value=self.value - other.value, place=(self.place[0], other.place[0]))
 
     @property
-    def _sums(self) -> tuple[FloatArray, FloatArray]:
-        return self.sizes, self.squares[self.place]
+    def moments(self) -> Moments:
+        """Sums over the units of each sample."""
+        squares, fourths = self.powers[self.place]
+        kurtosis = np.divide(
+            self.sizes * fourths, squares**2, out=np.full(len(squares), 3.0), where=squares**2 > TINY
+        )
+        return Moments(self.sizes, 1 / self.sizes, 1 / self.sizes**2, squares, kurtosis)
 
 
 def mean_estimate(values: FloatArray, weight: FloatArray | None = None) -> Estimate:
@@ -159,10 +325,9 @@ def mean_estimate(values: FloatArray, weight: FloatArray | None = None) -> Estim
     values, weight = values[known], (np.ones(len(values)) if weight is None else weight)[known]
     total = float(weight.sum())
     if total <= 0:
-        return Estimate(float("nan"), np.empty(0), 0.0)
+        return Estimate(float("nan"), np.empty(0))
     mean = float(weight @ values) / total
-    effective = total**2 / float(weight @ weight)
-    return Estimate(mean, weight * (values - mean) / total, effective)
+    return Estimate(mean, weight * (values - mean) / total, weight)
 
 
 def error_estimate(y: Preferences, scores: FloatVector, average: str = "queries") -> Estimate:
@@ -189,23 +354,29 @@ def error_estimate(y: Preferences, scores: FloatVector, average: str = "queries"
     units = units_of(y)
     if units is not None:  # a pair lies within a group, and both of its rows have counted it
         summed: Any = np.bincount(units, influence / 2)
-        influence = summed[np.bincount(units, total) > 0]
-        return Estimate(float(wrong.sum()) / 2, influence, len(influence))
+        share: Any = np.bincount(units, total)
+        return Estimate(float(wrong.sum()) / 2, summed, share)
     return estimate_over_rows(y, float(wrong.sum()) / 2, influence)
 
 
 def estimate_over_rows(y: Preferences, value: float, influence: FloatArray) -> Estimate:
-    """Return an estimate whose units are rows: one sample, or the two classes of labels without queries.
+    """Return an estimate whose units are rows: one sample, or two.
 
-    Of n rows, n / 2 disjoint pairs are independent, and of two classes as many as the smaller one has rows.
+    The two samples are the two classes of labels without queries, or rows with an observed event and censored
+    rows. Of n rows, n / 2 disjoint pairs are independent, and of two samples at most as many as the smaller
+    class has rows, or as there are events.
     """
-    n_rows = len(influence)
-    if y.labels is None or y.has_queries or y.event is not None:
-        return Estimate(value, influence, n_rows, n_trials=n_rows // 2)
+    n_rows, share = len(influence), getattr(y, "weight", None)
+    if y.event is not None:
+        n_trials = min(n_rows // 2, int(y.event.sum()))
+        sample = None if n_rows - y.event.sum() < 2 else y.event.astype(np.int64)
+        return Estimate(value, influence, share, sample, n_trials)
+    if y.labels is None or y.has_queries:
+        return Estimate(value, influence, share, n_trials=n_rows // 2)
     classes, sample = np.unique(y.labels, return_inverse=True)
     if len(classes) != 2:
-        return Estimate(value, influence, n_rows, n_trials=n_rows // 2)
-    return Estimate(value, influence, n_rows, sample, n_trials=int(np.bincount(sample).min()))
+        return Estimate(value, influence, share, n_trials=n_rows // 2)
+    return Estimate(value, influence, share, sample, n_trials=int(np.bincount(sample).min()))
 
 
 def sums_by_row(y: Preferences, scores: FloatVector) -> tuple[FloatVector, FloatVector]:
@@ -231,3 +402,28 @@ def units_of(y: Preferences) -> IntArray | None:
         return groups
     weight = np.bincount(groups, y.partner_weights()[0])
     return groups if weight.max() <= LARGEST_GROUP * weight.sum() else None
+
+
+def clustered(estimate: Estimate, y: Preferences, cluster: IntArray | None) -> Estimate:
+    """Return the estimate over rows, or groups of pairs, with clusters of rows as the units, if any."""
+    if cluster is None:
+        return estimate
+    units = units_of(y)
+    if units is None:
+        return estimate.by_cluster(cluster)
+    return estimate.by_cluster(cluster_of_units(cluster, units, "group"))
+
+
+def cluster_of_units(cluster: IntArray, unit: IntArray, name: str) -> IntArray:
+    """Return the cluster of each unit of rows, such as a query; refuse a unit in two clusters.
+
+    Examples
+    --------
+    >>> cluster_of_units(np.array([1, 1, 0]), np.array([0, 0, 1]), "query")
+    array([1, 0])
+    """
+    found = np.zeros(int(unit.max()) + 1, dtype=np.int64)
+    found[unit] = cluster
+    if (found[unit] != cluster).any():
+        raise ValueError(f"cluster must be the same for all rows of a {name}; a {name} is in two clusters.")
+    return found

@@ -5,7 +5,7 @@ scores and of labels count the pairs of each row, as they count all pairs in `on
 numbers to the part that the row came from. There, those of several models meet.
 
 Cost beside that of `one_ranking`: an exchange of 24 bytes per row and model, 48 if there are many distinct
-labels, and sums of squares in one place.
+labels, and sums of powers in one place.
 """
 
 from __future__ import annotations
@@ -41,11 +41,11 @@ def error_estimates(rankings: Sequence[SortedRanking], starts: IntArray) -> list
     for ranking in rankings:
         parts = parts.beside(pairs_by_row(ranking, starts))
     border = first.largest_label if len(sizes) == 2 else None
-    squares = sum(parts.map(squares_of_part, errors, n_pairs, border))
+    powers = sum(parts.map(powers_of_part, errors, n_pairs, border))
     n_trials = int(sizes.min()) if len(sizes) == 2 else n_rows // 2
     return [
         SummedEstimate(
-            float(error), np.empty(0), n_rows, None, n_trials, sizes=sizes, squares=squares, place=(k, -1)
+            float(error), np.empty(0), n_trials=n_trials, sizes=sizes, powers=powers, place=(k, -1)
         )
         for k, error in enumerate(errors)
     ]
@@ -170,11 +170,12 @@ def sums_in_order(*columns: Any) -> tuple[FloatArray, FloatArray]:
     return wrong, total
 
 
-def squares_of_part(labels: Any, *columns_and_common: Any) -> FloatArray:
-    """Return the sums of squared influences of rows on the differences of the errors of two models.
+def powers_of_part(labels: Any, *columns_and_common: Any) -> FloatArray:
+    """Return sums of powers of the influences of rows on the differences of the errors of two models.
 
-    The last model has no errors. The columns are the pairs in the wrong order and all pairs of each model. If
-    the labels are two classes, `border` is the higher one, and there are two sums.
+    They are the second and the fourth powers. The last model has no errors. The columns are the pairs in the
+    wrong order and all pairs of each model. If the labels are two classes, `border` is the higher one, and
+    there are two sums of each power.
     """
     *columns, errors, n_pairs, border = columns_and_common
     influence = [
@@ -186,7 +187,8 @@ def squares_of_part(labels: Any, *columns_and_common: Any) -> FloatArray:
     )
     n_samples = 1 if border is None else 2
     influence.append(np.zeros(len(labels)))
-    squares = np.empty((len(influence), len(influence), n_samples))
+    powers = np.empty((len(influence), len(influence), 2, n_samples))
     for (a, first), (b, second) in product(enumerate(influence), repeat=2):
-        squares[a, b] = np.bincount(sample, (first - second) ** 2, n_samples)
-    return squares
+        for k, power in enumerate((2, 4)):
+            powers[a, b, k] = np.bincount(sample, (first - second) ** power, n_samples)
+    return powers

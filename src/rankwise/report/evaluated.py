@@ -14,7 +14,7 @@ from rankwise.core.types import IntArray
 from rankwise.data.remote_rows import RemoteRows, remote_rows
 from rankwise.data.row_parts import RowParts
 from rankwise.evaluation.bootstrap import CONFIDENCE
-from rankwise.evaluation.comparison import Comparison, compare_metrics, comparison_of
+from rankwise.evaluation.comparison import Comparison, comparison_of
 from rankwise.evaluation.data import EvaluationData, named_models
 from rankwise.evaluation.in_parts import (
     PartMeasures,
@@ -111,7 +111,7 @@ def evaluated(
 def _in_memory(rows: Rows, at: Sequence[int], relevant_above: float, seed: int) -> Evaluated:
     data = rows.in_memory()
     chosen, notes = metrics_of(data, at, relevant_above)
-    comparison = compare_metrics(data.target, data.scores, data.query, chosen, seed=seed)
+    comparison = comparison_of(measured(data.target, data.scores, data.query, chosen, seed))
     if has_probabilities(data.models[data.name]):
         ours = {data.name: data.main_scores}
         more = measured(data.target, ours, data.query, [named_measure("log_loss")], seed)
@@ -130,7 +130,7 @@ def _collected(rows: Rows, data: EvaluationData) -> dict[str, str]:
 
 def _on_workers(rows: Rows, parts: RowParts, found: PartMeasures, wanted: Wanted, seed: int) -> Evaluated:
     chosen, notes = wanted.chosen(found.facts, len(found.queries))
-    comparison = comparison_of(measured_of(found, chosen, CONFIDENCE), "auto", CONFIDENCE, seed)
+    comparison = comparison_of(measured_of(found, chosen, CONFIDENCE))
     comparison.measures[rows.main] += [
         over_queries(one, found.values[rows.main][one.key]) for one in wanted.more
     ]

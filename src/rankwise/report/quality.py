@@ -55,10 +55,8 @@ def how(data: EvaluationData, measured: Sequence[Measured]) -> str:
 
 def _how_of(units: str, n_rows: int, n_queries: int) -> str:
     if units == "queries":
-        few = " With so few, those of differences of measures that are 1 for most queries are too short." * (
-            n_queries < FEW
-        )
-        return f"95% intervals: Student's t over {plural(n_queries, 'query')}.{few}"
+        few = " With so few, rare values that none of them has are in no interval." * (n_queries < FEW)
+        return f"95% intervals: Wilson's, by Student's t over {plural(n_queries, 'query')}.{few}"
     if units in ("rows", "groups"):
         whose = "rows" if units == "rows" else "groups of rows joined by pairs"
         return f"95% intervals of pairs: infinitesimal jackknife over {whose}."

@@ -9,7 +9,7 @@ import numpy as np
 
 from rankwise.core.text import listed
 from rankwise.evaluation.measures import Measured
-from rankwise.evaluation.paired import differences, paired_test
+from rankwise.evaluation.paired import differences
 from rankwise.evaluation.single_feature import SingleFeature
 from rankwise.report.page import share
 
@@ -26,13 +26,13 @@ class Standing:
 
 
 def standing(found: Mapping[str, Measured]) -> Standing:
-    """Compare the best model with each of the others by the paired test."""
+    """Compare the best model with each of the others, corrected for their number."""
     first = next(iter(found.values()))
     sign = 1.0 if first.measure.higher_is_better else -1.0
     means = np.array([sign * one.mean for one in found.values()])
     best = list(found)[int(np.argmax(np.nan_to_num(means, nan=-np.inf)))]
     ordered = {best: [found[best]]} | {name: [one] for name, one in found.items() if name != best}
-    apart = differences(ordered, paired_test(len(first.values)))
+    apart = differences(ordered)
     return Standing(best, [one.other for one in apart if not one.is_clear])
 
 

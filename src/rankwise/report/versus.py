@@ -5,19 +5,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from rankwise.core.text import plural
+from rankwise.evaluation.comparison import correction_in_words
 from rankwise.evaluation.data import EvaluationData
 from rankwise.evaluation.measures import Measured
-from rankwise.evaluation.paired import Difference, paired_test
+from rankwise.evaluation.paired import Difference
 from rankwise.report.page import Cell, Number, better_in_words, figure, paragraph, section, short, table
 from rankwise.report.standing import standing
 from rankwise.report.svg import WIDE, Interval, interval_chart
 
 # Marks a model that may be as good as the best.
 NOT_CLEAR = "\N{ALMOST EQUAL TO}"
-TESTS = {
-    "permutation": "permutation test, which flips the sign of each query's difference",
-    "wilcoxon": "Wilcoxon's signed-rank test",
-}
 
 
 def versus_section(
@@ -55,7 +52,7 @@ def models_table(measured: dict[str, list[Measured]]) -> str:
             ]
         )
     rows: list[list[Cell]] = [[name, *cells] for name, *cells in zip(names, *columns, strict=True)]
-    note = f"Bold: the best. {NOT_CLEAR}: not clearly different from the best by the paired test (p > 0.05)."
+    note = f"Bold: the best. {NOT_CLEAR}: not clearly different from the best by paired t-tests (p > 0.05)."
     header = ["Model", *(found[0].measure.name for found in listed)]
     return table("All models", header, rows, name="models", note=note)
 
@@ -118,13 +115,13 @@ def explained(data: EvaluationData, found: Sequence[Difference], several: bool) 
         f"Improvement: of {data.name} over the other model, positive if it is better, with the 95% interval "
         f"of the paired difference. {better_in_words([one.measure for one in measures])}"
     )
+    n_models = len({one.other for one in found})
+    test = "p: two-sided paired t-test of the mean difference"
+    if n_models > 1:
+        test += f", {correction_in_words('holm', n_models)}, as the intervals are"
     if not several:
-        return words + " p: two-sided t-test over rows, for measures of pairs."
-    queries = max(one.wins + one.ties + one.losses for one in found)
-    return (
-        f"{words} Wins count the queries on which {data.name} is better. p: two-sided paired "
-        f"{TESTS[paired_test(queries)]}; not corrected for the number of tests."
-    )
+        return f"{words} {test}, over rows, for measures of pairs."
+    return f"{words} Wins count the queries on which {data.name} is better. {test}."
 
 
 def _in_words(found: Difference) -> str:
