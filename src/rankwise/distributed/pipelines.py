@@ -1,4 +1,4 @@
-"""Pipelines on Dask: each step is fitted and applied block by block, and the result is an ordinary one."""
+"""Pipelines on Dask: steps are fitted to a sample of the rows and applied block by block."""
 
 from __future__ import annotations
 
@@ -6,26 +6,28 @@ import math
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
+from sklearn.pipeline import Pipeline
 
-from rankwise.core.pipelines import before_last_step, last_step, scales_queries
-from rankwise.distributed.applied_steps import fitted_rows, is_idle, needs_queries, require_whole_queries
+from rankwise.core.checks import as_codes
+from rankwise.core.pipelines import before_last_step, last_step, scales_queries, takes_queries
 from rankwise.distributed.collections import as_partitions, gathered, is_distributed
 from rankwise.distributed.engine import constant, require_dask
-from rankwise.distributed.row_blocks import RowBlocks, as_rows
+from rankwise.distributed.groups import split_groups
+from rankwise.distributed.row_blocks import RowBlocks, as_rows, stacked
+
+# Steps are fitted to this many rows: the standard error of a mean is then .3% of a standard deviation.
+SAMPLE_ROWS = 100_000
 
 
 def fit_pipeline(pipeline: Any, X: Any, y: Any, *, qid: Any = None, sample_weight: Any = None) -> Any:
-    """Fit a scikit-learn pipeline that ends in a ranker to rows on Dask, block by block.
+    """Fit a scikit-learn pipeline that ends in a ranker to rows on Dask.
 
-    The steps are fitted in turn from sums, extremes, counts and sketches of the partitions, and applied
-    block by block. The model is the same as in memory: means and variances are merged without loss of digits,
-    medians are exact, and bins of curves are exact up to 2^17 rows (then their edges have a rank error of at
-    most 0.025% of the rows in up to 512 partitions). The fitted pipeline is an ordinary one: it is saved,
-    exported and used in memory as always. `lazy_predictions` applies it to rows on Dask.
-
-    The steps may be StandardScaler, MinMaxScaler, MaxAbsScaler, SimpleImputer, OneHotEncoder,
-    OrdinalEncoder, ColumnTransformer, TableEncoder, QueryScaler, CurveFeatures, pipelines of these,
-    "passthrough", and steps that learn nothing.
+    Each step is fitted by its own method to 100,000 rows that are spread evenly over all partitions (all
+    rows, if there are no more), and applied block by block; the ranker is fitted to all rows. Give a step
+    that must see every row, such as the categories of a rare word, as it was fitted:
+    `sklearn.frozen.FrozenEstimator(step)`. The fitted pipeline is an ordinary one: it is saved, exported and
+    used in memory as always. `lazy_predictions` applies it to rows on Dask.
 
     Parameters
     ----------
@@ -87,14 +89,64 @@ def fit_steps(steps: list[Any], X: Any, *, qid: Any = None) -> Any:
     >>> fit_steps([MaxAbsScaler()], X).lengths
     [2, 1]
     """
-    if all(is_idle(step) for step in steps):
+    flat = list(_flat(steps))
+    if not flat:
         return X
-    rows = RowBlocks.of(X)
-    uses_queries = qid is not None and any(needs_queries(step) for step in steps)
-    query = np.asarray(gathered(qid)) if uses_queries else None
-    for step in steps:
-        rows = fitted_rows(step, rows, query)
+    rows, query = RowBlocks.of(X), None
+    if any(takes_queries(step) for step in flat):
+        query = None if qid is None else np.asarray(gathered(qid))
+        require_whole_queries(query, rows.borders)
+    chosen = _sampled(rows, query)
+    sample = stacked(rows.where(chosen).each(_itself))
+    part = None if query is None else query[chosen]
+    for step in flat:
+        fitted = step.fit(sample, None)
+        sample = transformed(sample, None, fitted, part)
+        one = None if query is None else query[:1]
+        first = transformed(rows.sample, None, fitted, one)
+        rows = rows.mapped(transformed, first, fitted, rows.slices(query if takes_queries(step) else None))
     return rows.partitions()
+
+
+def _flat(steps: list[Any]) -> Any:
+    """Yield the steps that change rows, also those of pipelines within the pipeline."""
+    for step in steps:
+        if isinstance(step, Pipeline):
+            yield from _flat([part for _, part in step.steps])
+        elif step is not None and not (isinstance(step, str) and step == "passthrough"):
+            yield step
+
+
+def _sampled(rows: RowBlocks, query: NDArray[Any] | None) -> NDArray[np.bool_]:
+    """Return which rows steps are fitted to: an even share, of rows or of whole queries."""
+    step = -(-rows.n_rows // SAMPLE_ROWS)
+    if query is None:
+        return np.arange(rows.n_rows) % step == 0
+    return as_codes(query, "qid", rows.n_rows)[1] % step == 0
+
+
+def _itself(rows: Any) -> Any:
+    return rows
+
+
+def transformed(rows: Any, sample: Any, step: Any, qid: Any) -> Any:
+    """Return a block transformed by a step; one without rows as the sample without rows."""
+    if rows.shape[0] == 0:
+        return sample[:0]
+    return step.transform(rows, qid=qid) if takes_queries(step) else step.transform(rows)
+
+
+def require_whole_queries(qid: NDArray[Any] | None, borders: NDArray[np.int64]) -> None:
+    """Refuse queries that are split over partitions; without queries, all rows are one."""
+    n_rows = int(borders[-1])
+    query, codes = (["all rows"], np.zeros(n_rows, np.int64)) if qid is None else as_codes(qid, "qid", n_rows)
+    split = np.flatnonzero(split_groups(codes, borders))
+    if len(split):
+        what = "all rows are one query" if qid is None else f"query {query[split[0]]!s} is split"
+        raise ValueError(
+            f"QueryScaler needs queries that lie whole in partitions, but {what} over several of them; "
+            "repartition the rows so that a query ends with its partition, or use StandardScaler."
+        )
 
 
 def lazy_predictions(model: Any, X: Any, *, qid: Any = None) -> Any:

@@ -212,6 +212,21 @@ def taken_rows(rows: Any, chosen: NDArray[np.bool_]) -> Any:
     return rows.filter(chosen) if type(rows).__module__.startswith("polars") else rows[chosen]
 
 
+def stacked(parts: list[Any]) -> Any:
+    """Return blocks as one array, sparse matrix or frame."""
+    if sp.issparse(parts[0]):
+        return sp.vstack(parts, format="csr")
+    if not hasattr(parts[0], "columns"):
+        return np.concatenate(parts)
+    if type(parts[0]).__module__.startswith("polars"):
+        import polars as pl
+
+        return pl.concat(parts)
+    import pandas as pd
+
+    return pd.concat(parts, ignore_index=True)
+
+
 def shape_of(rows: Any) -> BlockShape:
     """Return the shape of a block."""
     if getattr(rows, "ndim", 2) != 2 or not hasattr(rows, "shape"):
