@@ -12,6 +12,7 @@ from attack import (
     metrics,
     model_files,
     objectives,
+    statistics,
     tables,
 )
 
@@ -28,5 +29,6 @@ MODULES = (
     exports,
     kills,
     objectives,
+    statistics,
 )
 KINDS = {module.__name__.removeprefix("attack."): module.case for module in MODULES}
