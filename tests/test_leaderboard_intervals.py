@@ -18,12 +18,19 @@ def design_of(a, b):
     return np.eye(N_ITEMS)[a] - np.eye(N_ITEMS)[b]
 
 
-def newton_step(X, y, w, scores):
-    """The scores after one step of the unpenalised likelihood, and the inverse information there."""
+def firth_scores(X, y, w):
+    """The root of the score of Firth (1993), sum of w x (y - p + h (1/2 - p)), and the inverse information.
+
+    h is the leverage of a match per unit of its weight. By Fisher scoring.
+    """
+    scores = np.zeros(X.shape[1])
+    for _ in range(200):
+        p = 1 / (1 + np.exp(-X @ scores))
+        inverse = np.linalg.pinv((X.T * (w * p * (1 - p))) @ X)
+        h = p * (1 - p) * np.einsum("ij,jk,ik->i", X, inverse, X)
+        scores = scores + inverse @ X.T @ (w * (y - p + h * (0.5 - p)))
     p = 1 / (1 + np.exp(-X @ scores))
-    moved = scores + np.linalg.pinv((X.T * (w * p * (1 - p))) @ X) @ X.T @ (w * (y - p))
-    p = 1 / (1 + np.exp(-X @ moved))
-    return moved - moved.mean(), p, np.linalg.pinv((X.T * (w * p * (1 - p))) @ X)
+    return scores - scores.mean(), p, np.linalg.pinv((X.T * (w * p * (1 - p))) @ X)
 
 
 def ends_of(model, confidence=0.95):
@@ -32,10 +39,10 @@ def ends_of(model, confidence=0.95):
     return np.array([(row.standard_error, row.low, row.high) for row in rows]).T
 
 
-def test_intervals_are_those_of_one_newton_step():
+def test_intervals_are_those_of_firth():
     a, b, result, weight = drawn()
     model = BradleyTerry().fit(a, b, weight, outcome=result)
-    scores, _, covariance = newton_step(design_of(a, b), result, weight, model.scores_)
+    scores, _, covariance = firth_scores(design_of(a, b), result, weight)
     error, low, high = ends_of(model, 0.9)
     assert error == pytest.approx(np.sqrt(np.diag(covariance)), rel=1e-6)
     assert low == pytest.approx(scores - norm.isf(0.05) * error, rel=1e-6)
@@ -59,7 +66,8 @@ def test_weights_that_are_not_counts_have_a_sandwich(dense_items, monkeypatch):
     effective = weight.sum() ** 2 / (weight**2).sum()
     assert model.alpha_ == pytest.approx(1 / (2 * effective * model.prior_sd_**2))
     X, w = design_of(a, b), weight / weight.mean()
-    _, p, bread = newton_step(X, result, w, model.scores_)
+    _, p, bread = firth_scores(X, result, w * effective / len(a))
+    bread *= effective / len(a)
     covariance = bread @ (X.T * (w**2 * p * (1 - p))) @ X @ bread
     assert model.standard_errors() == pytest.approx(np.sqrt(np.diag(covariance)), rel=1e-5)
     contrast = np.eye(N_ITEMS)[3] - np.eye(N_ITEMS)[1]
@@ -99,7 +107,7 @@ def test_clusters_have_cr2_errors_and_their_degrees_of_freedom():
     cluster = np.random.default_rng(2).integers(12, size=len(a))
     model = BradleyTerry().fit(a, b, outcome=result, cluster=[f"user {k}" for k in cluster])
     X = design_of(a, b)
-    scores, p, bread = newton_step(X, result, np.ones(len(a)), model.scores_)
+    scores, p, bread = firth_scores(X, result, np.ones(len(a)))
     contrast = np.eye(N_ITEMS)[3] - np.eye(N_ITEMS)[1]
     meat, freedom = textbook_clusters(X, result, p, bread, cluster, contrast)
     error = np.sqrt(contrast @ bread @ meat @ bread @ contrast)

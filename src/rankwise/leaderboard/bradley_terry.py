@@ -26,6 +26,7 @@ from rankwise.leaderboard.diagnosis import diagnose, diagnose_covariates
 from rankwise.leaderboard.differences import HasDifferences, check_confidence
 from rankwise.leaderboard.differences import ScoreDifference as ScoreDifference
 from rankwise.leaderboard.duels import DuelUncertainty
+from rankwise.leaderboard.firth import FirthFit, Profiles
 from rankwise.leaderboard.fragility import HasFragility
 from rankwise.leaderboard.held_out import PredictsVotes
 from rankwise.leaderboard.item_features import as_rows, with_features
@@ -36,13 +37,19 @@ from rankwise.leaderboard.matches import Matches, frame_columns, read_matches
 from rankwise.leaderboard.newton import UnboundedScoresError, solve_comparisons
 from rankwise.leaderboard.posterior import sampled_posterior
 from rankwise.leaderboard.prior import Prior, learned_sd, pairs_similar_scores
-from rankwise.leaderboard.table import Effect, Leaderboard, LeaderboardRow, rank_ranges, step_down_ranges
+from rankwise.leaderboard.table import (
+    Effect,
+    Leaderboard,
+    LeaderboardRow,
+    open_note,
+    rank_ranges,
+    step_down_ranges,
+)
 from rankwise.leaderboard.uncertainty import (
     ClusteredUncertainty,
     SampledUncertainty,
     Uncertainty,
     WeightedUncertainty,
-    debiased,
     pair_variances,
     score_errors,
 )
@@ -124,8 +131,10 @@ class BradleyTerry(PredictsVotes, HasDifferences, HasFragility, HasJudges, BaseE
     callback : callable, optional
         Called with a `State` after each iteration; a true return value ends the fit.
     intervals : "debiased", "posterior" or "sampled"
-        Standard errors, confidence intervals and ranges of ranks. "debiased": around the scores after one
-        Newton step of the likelihood without the prior, with its inverse information there. "posterior":
+        Standard errors, confidence intervals and ranges of ranks. "debiased": around the scores that maximise
+        the likelihood times the root of the determinant of the information (Firth 1993), without the prior,
+        with the inverse information there; items with fewer than five wins or losses have profile intervals.
+        An end that the votes do not bound, as of an item that won all its votes, is infinite. "posterior":
         around the scores, with the inverse Hessian of the objective; also for features and for items that
         matches do not link, which the likelihood does not determine. "sampled": quantiles of draws from the
         posterior of scores and, if it is learned, of the prior's sd. They are usually shorter
@@ -181,9 +190,10 @@ class BradleyTerry(PredictsVotes, HasDifferences, HasFragility, HasJudges, BaseE
     0.607
     >>> print(model.leaderboard())
     rank  item   score    from     to   ranks  matches     won
-    1     ann    0.434  -1.584  4.503  1 to 3        2  100.0%
-    2     bob   -0.065  -2.277  1.425  1 to 3        4   50.0%
-    3     cid   -0.368  -2.993  0.927  1 to 3        4   25.0%
+    1     ann    0.650  -0.896    inf  1 to 3        2  100.0%
+    2     bob    0.152  -0.718  1.365  1 to 3        4   50.0%
+    3     cid   -0.152  -1.365  0.718  1 to 3        4   25.0%
+    The votes give no upper bound for the score of ann. Scores are relative to the mean of the 2 items that wins and losses link in both directions.
     """
 
     alpha: float | None = None
@@ -361,7 +371,7 @@ class BradleyTerry(PredictsVotes, HasDifferences, HasFragility, HasJudges, BaseE
         >>> model = BradleyTerry(order_effect=True)
         >>> (home,) = model.fit(list("xyxy") * 9, list("yxyx") * 9, outcome=[1, 1, 0, 1] * 9).effects()
         >>> home.name, round(home.value, 2), round(home.low, 2), round(home.high, 2)
-        ('order effect', 1.38, 0.23, 3.68)
+        ('order effect', 1.38, 0.29, 3.32)
         """
         check_confidence(confidence)
         uncertainty = self._uncertainty()
@@ -422,17 +432,22 @@ class BradleyTerry(PredictsVotes, HasDifferences, HasFragility, HasJudges, BaseE
         errors, best, worst = self._certainty(uncertainty, order, confidence, ranks)
         lows, highs = uncertainty.score_intervals(order, errors, confidence)
         matches, wins = self._comparisons.per_item()
-        names = self.items_.tolist()
+        names, scores, profiles = self.items_.tolist(), self.scores_, uncertainty.profiles
+        if profiles is not None and profiles.is_one_sided:
+            scores = uncertainty.relative(scores)
         rows = [
             LeaderboardRow(
-                int(places[k]), names[k], float(self.scores_[k]), float(error), float(low), float(high),
+                int(places[k]), names[k], float(scores[k]), float(error), float(low), float(high),
                 first, last, float(matches[k]), float(wins[k] / matches[k]) if matches[k] else None,
             )
             for k, error, low, high, first, last in zip(
                 order, errors, lows, highs, best, worst, strict=True
             )
         ]  # fmt: skip
-        return Leaderboard(rows, confidence, self._duel_note())
+        note = self._duel_note()
+        if profiles is not None and profiles.is_one_sided:
+            note = open_note(rows, profiles.n_linked)
+        return Leaderboard(rows, confidence, note)
 
     def top_probabilities(self, k: int = 1) -> FloatVector:
         """Return P(the item is among the k best) of each item, in the order of `items_`.
@@ -637,11 +652,24 @@ class BradleyTerry(PredictsVotes, HasDifferences, HasFragility, HasJudges, BaseE
             debias = debias and float(self.judge_votes_.mean()) >= VOTES_PER_JUDGE
             return JudgeUncertainty(loss, JudgeState(*self._judges), debias=debias)
         if debias:
-            found = self._uncertainty_at(loss, debiased(loss, parameters), np.zeros(len(parameters)))
+            found = self._debiased(loss)
             # An order effect and scores may be impossible to tell apart.
-            if loss.n_parameters == loss.n_items or loss.n_items > DENSE_ITEMS or found.is_determined:
+            if found is not None and (
+                loss.n_parameters == loss.n_items or loss.n_items > DENSE_ITEMS or found.is_determined
+            ):
                 return found
         return self._uncertainty_at(loss, parameters, 2 * self._penalty(loss, self.alpha_))
+
+    def _debiased(self, loss: ComparisonLoss) -> Uncertainty | None:
+        """Return the uncertainty around the scores of Firth's fit; None if effects are not determined."""
+        dense = loss.n_parameters <= EVIDENCE_ITEMS
+        try:
+            fit = FirthFit(loss, self._parameters, self._n_votes(loss), dense=dense)
+        except (np.linalg.LinAlgError, UnboundedScoresError):
+            return None
+        found = self._uncertainty_at(loss, fit.parameters, np.zeros(loss.n_parameters))
+        found.set_profiles(Profiles(fit))
+        return found
 
     def _uncertainty_at(
         self, loss: ComparisonLoss, parameters: FloatVector, ridge: FloatVector

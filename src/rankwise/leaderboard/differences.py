@@ -41,7 +41,7 @@ class HasDifferences:
         >>> from rankwise import BradleyTerry
         >>> model = BradleyTerry().fit(["x", "x", "x", "y"], ["y", "y", "y", "x"])
         >>> [round(value, 2) for value in model.difference("x", "y")]
-        [0.56, 1.14, -1.19, 3.29, 0.82]
+        [0.56, 1.09, -0.96, 3.18, 0.78]
         """
         first, second = self._number_of(a, "a"), self._number_of(b, "b")
         return self._differences([(first, second)], confidence)[0]
@@ -63,11 +63,9 @@ class HasDifferences:
         check_confidence(confidence)
         uncertainty, found = self._uncertainty(), []
         for first, second in pairs:
-            target = np.zeros(len(self.items_))
-            target[first] += 1.0
-            target[second] -= 1.0
-            parts = uncertainty.difference(target, confidence)
-            found.append(ScoreDifference(float(self.scores_ @ target), *parts))
+            parts = uncertainty.difference(first, second, confidence)
+            apart = float(self.scores_[first] - self.scores_[second])
+            found.append(ScoreDifference(apart, *parts, uncertainty.above(first, second)))
         return found
 
     def predict_pair_interval(self, a: Any, b: Any, *, confidence: float = 0.95) -> tuple[float, float]:
