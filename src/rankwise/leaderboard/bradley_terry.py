@@ -124,12 +124,13 @@ class BradleyTerry(PredictsVotes, HasDifferences, HasFragility, HasJudges, BaseE
         the unit of the numbers in `date`.
     tol : float
         Stop when the gap is at most `tol` times the attainable improvement over equal scores, or a unit of
-        rounding.
+        rounding; with judges, half the Newton decrement of the last fit takes the place of the gap.
     max_iter : int
     verbose : int
         1 prints a line per iteration.
     callback : callable, optional
-        Called with a `State` after each iteration; a true return value ends the fit.
+        Called with a `State` after each iteration; a true return value ends the fit. With judges, each fit at
+        given spreads is an iteration, too.
     intervals : "debiased", "posterior" or "sampled"
         Standard errors, confidence intervals and ranges of ranks. "debiased": around the scores that maximise
         the likelihood times the root of the determinant of the information (Firth 1993), without the prior,
@@ -183,17 +184,17 @@ class BradleyTerry(PredictsVotes, HasDifferences, HasFragility, HasJudges, BaseE
 
     Examples
     --------
-    >>> model = BradleyTerry().fit(["ann", "ann", "bob", "bob", "cid"], ["bob", "cid", "cid", "cid", "bob"])
+    >>> winner, loser = ["ann", "ann", "bob", "bob", "cid", "cid"], ["bob", "cid", "cid", "cid", "bob", "ann"]
+    >>> model = BradleyTerry().fit(winner, loser)
     >>> model.items_.tolist()
     ['ann', 'bob', 'cid']
     >>> round(model.predict_pair_proba("ann", "bob"), 3)
-    0.607
+    0.529
     >>> print(model.leaderboard())
-    rank  item   score    from     to   ranks  matches     won
-    1     ann    0.650  -0.896    inf  1 to 3        2  100.0%
-    2     bob    0.152  -0.718  1.365  1 to 3        4   50.0%
-    3     cid   -0.152  -1.365  0.718  1 to 3        4   25.0%
-    The votes give no upper bound for the score of ann. Scores are relative to the mean of the 2 items that wins and losses link in both directions.
+    rank  item   score    from     to   ranks  matches    won
+    1     ann    0.117  -1.018  1.861  1 to 3        3  66.7%
+    2     bob   -0.012  -1.358  1.161  1 to 3        4  50.0%
+    3     cid   -0.104  -1.384  0.824  1 to 3        5  40.0%
     """
 
     alpha: float | None = None
@@ -452,9 +453,13 @@ class BradleyTerry(PredictsVotes, HasDifferences, HasFragility, HasJudges, BaseE
     def top_probabilities(self, k: int = 1) -> FloatVector:
         """Return P(the item is among the k best) of each item, in the order of `items_`.
 
-        By draws from the posterior of the scores, 20,000 for up to 500 items: a normal distribution that
-        takes clusters and weights into account, or the sample of `intervals="sampled"`. For up to 3,000
-        items.
+        By draws from the posterior of the scores, 20,000 for up to 500 items: normal distributions that take
+        clusters and weights into account, averaged over the prior's standard deviation as the probability of
+        `difference`, or the sample of `intervals="sampled"`. For up to 3,000 items.
+
+        Scores are assumed to be independent draws from one normal distribution. The probabilities are right
+        on average over such boards; if several of the best items are nearly equal, and far above the rest,
+        that of the favourite is too large.
 
         Examples
         --------
@@ -467,10 +472,13 @@ class BradleyTerry(PredictsVotes, HasDifferences, HasFragility, HasJudges, BaseE
         n = len(self.items_)
         if n > DENSE_ITEMS:
             raise ValueError(f"top_probabilities is limited to {DENSE_ITEMS:,} items; there are {n:,}.")
-        draws, weight = self._uncertainty("posterior").score_draws(min(DRAWS, DRAWN_VALUES // n))
-        k = min(k, n)
-        top = np.argpartition(-draws, k - 1, axis=1)[:, :k]
-        return np.asarray(np.bincount(top.ravel(), np.repeat(weight, k), minlength=n), dtype=np.float64)
+        k, size = min(k, n), min(DRAWS, DRAWN_VALUES // n)
+        found = np.zeros(n)
+        for share, posterior in self._posteriors():
+            draws, weight = posterior.score_draws(max(round(share * size), 1))
+            top = np.argpartition(-draws, k - 1, axis=1)[:, :k]
+            found += share * np.bincount(top.ravel(), np.repeat(weight, k), minlength=n)
+        return found
 
     def _certainty(
         self, uncertainty: Uncertainty, order: IntVector, confidence: float, ranks: bool | None
@@ -501,6 +509,9 @@ class BradleyTerry(PredictsVotes, HasDifferences, HasFragility, HasJudges, BaseE
         errors = np.sqrt(np.maximum(variance[order], 0.0))
         return errors, best[order].tolist(), worst[order].tolist()
 
+    def _monitor(self) -> Monitor:
+        return Monitor(self.verbose, self.callback)
+
     def _check_parameters(self) -> None:
         check_choice(self.ties, "ties", TIES)
         check_choice(self.intervals, "intervals", INTERVALS)
@@ -529,7 +540,8 @@ class BradleyTerry(PredictsVotes, HasDifferences, HasFragility, HasJudges, BaseE
         diagnose(matches.items, comparisons, compared, alpha, davidson=self.ties == "davidson")
         diagnose_covariates(loss, matches.covariates.names if matches.covariates else [], alpha)
         try:
-            monitor = Monitor(self.verbose, self.callback)
+            # With judges, this fit is a start only.
+            monitor = Monitor() if matches.judge is not None else self._monitor()
             result = solve_comparisons(
                 loss, self._penalty(loss, alpha), tol=self.tol, max_iter=self.max_iter, monitor=monitor
             )
@@ -561,7 +573,7 @@ class BradleyTerry(PredictsVotes, HasDifferences, HasFragility, HasJudges, BaseE
             _check_sampled(matches, self.alpha)
         self._votes, self._squares = loss.total_weight, None
         if matches.weight is not None and not matches.has_counts:
-            self._votes = loss.total_weight**2 / float(matches.weight @ matches.weight)
+            self._votes = loss.total_weight**2 / _sum_of_squares(matches.weight)
             scaled = matches.weight * (self._votes / loss.total_weight)
             squares = Comparisons.count(
                 n_items, *columns, scaled**2, ordered=self.order_effect, covariates=covariates
@@ -698,6 +710,19 @@ class BradleyTerry(PredictsVotes, HasDifferences, HasFragility, HasJudges, BaseE
         ridge = 2 * self._penalty(loss, self.alpha_)
         return Uncertainty(loss, self._parameters, ridge, self._n_votes(loss))
 
+    def _posteriors(self) -> list[tuple[float, Uncertainty]]:
+        """Return posteriors of the scores, one per standard deviation of the prior, and their weights."""
+        loss = self._loss()
+        is_judged = getattr(self, "_duels", None) is not None or getattr(self, "_judges", None) is not None
+        is_learned = getattr(self, "prior_sd_", None) is not None and loss.n_parameters <= EVIDENCE_ITEMS
+        if self.intervals == "sampled" or is_judged or not is_learned:
+            return [(1.0, self._uncertainty("posterior" if self.alpha_ else None))]
+        prior = Prior(loss, self._penalty(loss, self.alpha_)[loss.n_items :], self._n_votes(loss))
+        return [
+            (weight, self._uncertainty_at(loss, prior.fitted(log_sd)[0], 2 * prior.penalty(log_sd)))
+            for log_sd, weight in prior.weighted_grid()
+        ]
+
     def _numbers_of(self, names: Any, argument: str) -> IntVector:
         """Return the index of one name, or those of a column of names."""
         check_is_fitted(self)
@@ -720,6 +745,18 @@ def _sampled(model: BradleyTerry, loss: ComparisonLoss) -> SampledUncertainty:
     log_sd = None if model.prior_sd_ is not None else -0.5 * np.log(2.0 * votes * model.alpha_)
     sample = sampled_posterior(Prior(loss, penalty[loss.n_items :], votes), log_sd)
     return SampledUncertainty(loss, model._parameters, 2 * penalty, votes, sample)
+
+
+def _sum_of_squares(weight: FloatVector) -> float:
+    """Return the sum of squared weights; refuse weights whose squares are not normal numbers."""
+    with np.errstate(over="ignore", under="ignore"):
+        found = float(weight @ weight)
+    if not np.finfo(float).tiny <= found < np.inf:
+        raise ValueError(
+            f"weight has values up to {float(weight.max()):.3g}, whose squares are not numbers of double "
+            "precision; multiply all weights by a constant, which changes no result."
+        )
+    return found
 
 
 def _check_sampled(matches: Matches, alpha: float | None) -> None:

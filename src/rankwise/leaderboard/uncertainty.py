@@ -149,9 +149,10 @@ class Uncertainty:
         Residuals of an item without losses are near 0, and so is its part of a sandwich. So the ratio is at
         least the one of the other items.
         """
-        if type(self) is Uncertainty:
+        solved = self.solved(column)
+        if self.meat_product(solved) is None:
             return 1.0
-        model = float(column[:, 0] @ self.solved(column)[:, 0])
+        model = float(column[:, 0] @ solved[:, 0])
         return max(float(np.sqrt(self.variances(column)[0] / model)), self.least_inflation)
 
     @property
@@ -159,17 +160,17 @@ class Uncertainty:
         """The least ratio of standard errors of items with few votes to those for independent votes."""
         return 1.0
 
-    def above(self, first: int, second: int) -> float:
-        """Return P(the first score is above the second), by Student's t distribution."""
-        target = np.zeros((self.loss.n_items, 1))
-        target[first] += 1.0
-        target[second] -= 1.0
-        column = self.contrasts(target)
-        error = float(np.sqrt(self.variances(column)[0]))
-        if not error:
-            return 0.5
-        value, (freedom,) = float(self.centre[first] - self.centre[second]) / error, self.freedom(column)
-        return float(t.cdf(value, freedom)) if np.isfinite(freedom) else float(norm.cdf(value))
+    def above(self, first: IntVector, second: IntVector) -> FloatVector:
+        """Return P(the first score is above the second) of each pair, by Student's t distribution."""
+        targets, columns = np.zeros((self.loss.n_items, len(first))), np.arange(len(first))
+        targets[first, columns] += 1.0
+        targets[second, columns] -= 1.0
+        contrasts = self.contrasts(targets)
+        errors, apart = np.sqrt(self.variances(contrasts)), self.centre[first] - self.centre[second]
+        values = np.divide(apart, errors, out=np.zeros(len(first)), where=errors > 0)
+        freedom = self.freedom(contrasts)
+        known = np.isfinite(freedom)
+        return np.where(known, t.cdf(values, np.where(known, freedom, 1.0)), norm.cdf(values))
 
     def score_draws(self, size: int) -> tuple[FloatArray, FloatVector]:
         """Return draws of the centred scores, one per row, and their weights, in O(n_items^3)."""
@@ -360,18 +361,14 @@ class SampledUncertainty(Uncertainty):
 
     def difference(self, first: int, second: int, confidence: float) -> tuple[float, float, float]:
         """Return the standard error of a difference of two scores, and the ends of its interval."""
-        values = self._apart(first, second)
+        values = self._scores[:, [first]] - self._scores[:, [second]]
         (low,), (high,) = self.sample.interval(values, confidence)
         (error,) = np.sqrt(self.sample.mean((values - self.sample.mean(values)) ** 2))
         return float(error), float(low), float(high)
 
-    def above(self, first: int, second: int) -> float:
-        """Return the share of draws in which the first score is above the second."""
-        (share,) = self.sample.mean(0.5 + 0.5 * np.sign(self._apart(first, second)))
-        return float(share)
-
-    def _apart(self, first: int, second: int) -> FloatArray:
-        return self._scores[:, [first]] - self._scores[:, [second]]
+    def above(self, first: IntVector, second: IntVector) -> FloatVector:
+        """Return the share of draws in which the first score of each pair is above the second."""
+        return self.sample.mean(0.5 + 0.5 * np.sign(self._scores[:, first] - self._scores[:, second]))
 
     def covariance(self) -> FloatArray:
         """Return the covariance of the scores minus their mean."""
