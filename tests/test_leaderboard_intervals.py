@@ -8,6 +8,7 @@ from scipy.stats import norm, t
 from rankwise import BradleyTerry, load_model, save_model
 from rankwise.leaderboard import bradley_terry
 from rankwise.leaderboard.table import rank_ranges, step_down_ranges
+from rankwise.leaderboard.uncertainty import normal_draws
 from test_bradley_terry import N_ITEMS, drawn
 
 CENTRE = np.eye(N_ITEMS) - 1 / N_ITEMS
@@ -234,7 +235,8 @@ def test_a_model_file_keeps_clusters_and_weights(tmp_path):
     ("cluster", "message"),
     [
         ([1, 2], "cluster has 2 entries for 3 matches"),
-        ([1, 1, 1], "cluster has a single value"),
+        ([1, 1, 1], "cluster has 1 value; errors need at least 3 clusters"),
+        ([1, 1, 2], "cluster has 2 values; errors need at least 3 clusters"),
         ([1, None, 2], "cluster is missing in row 1"),
         (([1, 2, 3],) * 3, "cluster must be one column or two; got 3"),
     ],
@@ -244,7 +246,53 @@ def test_bad_clusters_are_refused(cluster, message):
         BradleyTerry().fit(["a", "b", "a"], ["b", "c", "c"], cluster=cluster)
 
 
+@pytest.mark.filterwarnings("ignore:cluster has 3 values")
 def test_clusters_of_too_many_items_are_refused(monkeypatch):
     monkeypatch.setattr(bradley_terry, "DENSE_ITEMS", 2)
     with pytest.raises(ValueError, match="cluster is limited to 2 items; there are 3"):
         BradleyTerry().fit(["a", "b", "a"], ["b", "c", "c"], cluster=[1, 2, 3])
+
+
+@pytest.mark.parametrize("options", [{}, {"cluster": np.arange(150) % 15}])
+def test_ranges_of_ranks_do_not_depend_on_names(options):
+    a, b, result, _ = drawn(150)
+    boards, chances = [], []
+    for seed in range(5):
+        names = np.random.default_rng(seed).permutation(N_ITEMS)
+        model = BradleyTerry().fit(names[a], names[b], outcome=result, **options)
+        number = dict(zip(names.tolist(), range(N_ITEMS), strict=True))
+        boards.append({number[row.item]: (row.best_rank, row.worst_rank) for row in model.leaderboard()})
+        chances.append(model.top_probabilities(2)[names])
+    assert all(board == boards[0] for board in boards)
+    assert np.ptp(chances, axis=0).max() < 1e-9
+
+
+def test_draws_have_the_covariance_of_differences():
+    rng = np.random.default_rng(1)
+    root = rng.normal(size=(5, 5))
+    covariance = root @ root.T
+    covariance -= covariance.mean(axis=0)
+    covariance -= covariance.mean(axis=1, keepdims=True)
+    draws = normal_draws(np.arange(5.0), covariance, 20_000)
+    apart = draws - draws.mean(axis=1, keepdims=True)
+    assert np.cov(apart.T) == pytest.approx(covariance, abs=0.05 * np.diag(covariance).max())
+
+
+def test_ranges_of_ranks_agree_on_both_sides_of_the_largest_step_down(monkeypatch):
+    a, b, result, _ = drawn(600, 12)
+    model = BradleyTerry().fit(a, b, outcome=result)
+    small = model.leaderboard()
+    monkeypatch.setattr(bradley_terry, "STEP_DOWN_ITEMS", 0)
+    large = model.leaderboard()
+    assert [row[:6] for row in small] == [row[:6] for row in large]
+    for row, wide in zip(small, large, strict=True):  # Bonferroni is wider
+        assert wide.best_rank <= row.best_rank <= row.worst_rank <= wide.worst_rank
+    widths = [np.mean([row.worst_rank - row.best_rank for row in board]) for board in (small, large)]
+    assert widths[1] < 1.5 * widths[0]
+
+
+def test_few_clusters_are_warned_of():
+    a, b, result, _ = drawn()
+    with pytest.warns(UserWarning, match="cluster has 4 values: intervals by so few clusters are very long"):
+        BradleyTerry().fit(a, b, outcome=result, cluster=np.arange(len(a)) % 4)
+    BradleyTerry().fit(a, b, outcome=result, cluster=np.arange(len(a)) % 5)

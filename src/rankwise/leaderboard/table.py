@@ -173,8 +173,9 @@ def rank_ranges(
 
     The best rank is 1 + the number of items significantly above, the worst n - the number significantly
     below. A difference is significant if it is more than z standard errors, with Bonferroni's correction for
-    the n - 1 differences of an item, so the range contains the true rank with at least the given confidence
-    (Mogstad, Romano, Shaikh and Wilhelm 2024). O(n_items^2), in the memory of one block.
+    the n - 1 differences of an item, so the range of one item contains its true rank with at least the given
+    confidence, as far as the errors of scores are normal (Mogstad, Romano, Shaikh and Wilhelm 2024). The
+    ranges of all items together have a lower one. O(n_items^2), in the memory of one block.
 
     Parameters
     ----------
@@ -223,7 +224,8 @@ def step_down_ranges(
     item, each can err in one direction only, that of the false sign. The critical value is the quantile of
     the largest such error of all differences, over draws of the scores with their covariance, and over all
     places of the item in the order of the others. Items that are excluded leave the comparison, and the rest
-    is compared again. O(n_draws n_items) per item and step.
+    is compared again. The set is for one item, not for all items at once. O(n_draws n_items) per item and
+    step.
 
     Parameters
     ----------
@@ -241,8 +243,8 @@ def step_down_ranges(
     >>> best, worst
     (array([1, 2, 2]), array([1, 3, 3]))
     """
-    n, draws = len(scores), normal_draws(covariance, DRAWS, freedom)
-    own, order = np.diag(covariance), np.argsort(-scores, kind="stable")
+    n, draws, own = len(scores), normal_draws(scores, covariance, DRAWS, freedom), np.diag(covariance)
+    order = np.lexsort((own, -scores))
     errors = np.sqrt(np.maximum(own[:, None] + own - 2 * covariance, np.finfo(float).tiny))
     items = np.arange(n) if items is None else items
     best, worst = np.ones(len(items), dtype=np.int64), np.full(len(items), n)

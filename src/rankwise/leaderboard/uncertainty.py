@@ -17,6 +17,8 @@ from rankwise.leaderboard.posterior import PosteriorSample
 
 # Residuals of systems relative to their targets; the relative error of a variance is about the square.
 TOL, BLOCK_TOL = 1e-10, 1e-5
+# The least variance of a direction in draws, relative to the mean variance of a score.
+RIDGE = 1e-9
 
 
 class SingularCovarianceError(ValueError):
@@ -173,8 +175,8 @@ class Uncertainty:
         return np.where(known, t.cdf(values, np.where(known, freedom, 1.0)), norm.cdf(values))
 
     def score_draws(self, size: int) -> tuple[FloatArray, FloatVector]:
-        """Return draws of the centred scores, one per row, and their weights, in O(n_items^3)."""
-        draws = normal_draws(self.covariance(), size, self.least_freedom())
+        """Return draws of the scores, up to a constant per draw, and their weights, in O(n_items^3)."""
+        draws = normal_draws(self.centre, self.covariance(), size, self.least_freedom())
         return self.centre + draws, np.full(size, 1.0 / size)
 
     def covariance(self) -> FloatArray:
@@ -428,11 +430,21 @@ def critical_values(confidence: float, freedom: FloatVector) -> FloatVector:
     return np.where(known, t.isf(tail, np.where(known, freedom, 1.0)), norm.isf(tail))
 
 
-def normal_draws(covariance: FloatArray, size: int, freedom: float = np.inf) -> FloatArray:
-    """Return draws with mean 0, one per row: normal, or of Student's t; the same at each call."""
-    rng = np.random.default_rng(0)
-    values, vectors = np.linalg.eigh(covariance)
-    draws = rng.normal(size=(size, len(values))) @ (vectors * np.sqrt(np.maximum(values, 0.0))).T
+def normal_draws(
+    scores: FloatVector, covariance: FloatArray, size: int, freedom: float = np.inf
+) -> FloatArray:
+    """Return draws around 0, one per row: normal, or of Student's t; the same at each call.
+
+    Only differences within a draw have the covariance given; all items of a draw share a further term. The
+    draws belong to items in the order of their scores, so that they do not depend on names.
+    """
+    rng, n = np.random.default_rng(0), len(scores)
+    order = np.lexsort((np.diag(covariance), scores))
+    mean = float(np.diag(covariance).mean())
+    # Equal scores have no variance; the shift gives them one. The ridge is for other directions without any.
+    matrix = covariance[np.ix_(order, order)] + mean + RIDGE * mean * np.eye(n)
+    draws = np.empty((size, n))
+    draws[:, order] = rng.normal(size=(size, n)) @ np.linalg.cholesky(matrix).T if mean > 0 else 0.0
     if np.isfinite(freedom):
         draws /= np.sqrt(rng.chisquare(freedom, size=(size, 1)) / freedom)
-    return np.asarray(draws)
+    return draws
