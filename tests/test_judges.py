@@ -328,3 +328,11 @@ def test_a_large_tol_ends_the_fit_of_judges_sooner():
     assert loose.n_iter < exact.n_iter
     assert exact.decrease < loose.decrease < 0.1
     assert loose.is_certified
+
+
+def test_items_whose_intervals_may_be_too_short_are_named():
+    a, b, result, judge, _ = drawn(ties=0.0)
+    assert BradleyTerry().fit(a, b, outcome=result, judge=judge).leaderboard().note == ""
+    result = np.where(a == 0, 1.0, np.where(b == 0, 0.0, result))
+    note = BradleyTerry().fit(a, b, outcome=result, judge=judge).leaderboard().note
+    assert note == "Items with fewer than 5 wins or losses, whose intervals may be too short: 0."

@@ -445,10 +445,10 @@ class BradleyTerry(PredictsVotes, HasDifferences, HasFragility, HasJudges, BaseE
                 order, errors, lows, highs, best, worst, strict=True
             )
         ]  # fmt: skip
-        note = self._duel_note()
-        if profiles is not None and profiles.is_one_sided:
-            note = open_note(rows, profiles.n_linked)
-        return Leaderboard(rows, confidence, note)
+        if profiles is None or not profiles.is_one_sided:
+            return Leaderboard(rows, confidence, self._judged_note())
+        reference = self.items_[profiles.reference].tolist()
+        return Leaderboard(rows, confidence, open_note(rows, profiles.n_linked), reference)
 
     def top_probabilities(self, k: int = 1) -> FloatVector:
         """Return P(the item is among the k best) of each item, in the order of `items_`.
@@ -509,9 +509,6 @@ class BradleyTerry(PredictsVotes, HasDifferences, HasFragility, HasJudges, BaseE
         errors = np.sqrt(np.maximum(variance[order], 0.0))
         return errors, best[order].tolist(), worst[order].tolist()
 
-    def _monitor(self) -> Monitor:
-        return Monitor(self.verbose, self.callback)
-
     def _check_parameters(self) -> None:
         check_choice(self.ties, "ties", TIES)
         check_choice(self.intervals, "intervals", INTERVALS)
@@ -541,7 +538,7 @@ class BradleyTerry(PredictsVotes, HasDifferences, HasFragility, HasJudges, BaseE
         diagnose_covariates(loss, matches.covariates.names if matches.covariates else [], alpha)
         try:
             # With judges, this fit is a start only.
-            monitor = Monitor() if matches.judge is not None else self._monitor()
+            monitor = Monitor() if matches.judge is not None else Monitor(self.verbose, self.callback)
             result = solve_comparisons(
                 loss, self._penalty(loss, alpha), tol=self.tol, max_iter=self.max_iter, monitor=monitor
             )

@@ -75,7 +75,7 @@ class HasDifferences:
         check_confidence(confidence)
         uncertainty, columns = self._uncertainty(), np.array(pairs).reshape(-1, 2).T
         apart = (self.scores_[columns[0]] - self.scores_[columns[1]]).tolist()
-        above = sum(weight * one.above(*columns) for weight, one in self._posteriors())
+        above = np.sum([weight * one.above(*columns) for weight, one in self._posteriors()], axis=0)
         parts = [uncertainty.difference(*pair, confidence) for pair in pairs]
         return [
             ScoreDifference(difference, *part, float(chance))

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
-from rankwise.core.text import plural
+from rankwise.core.text import listed, plural
 from rankwise.core.types import FloatArray, FloatVector
+from rankwise.leaderboard.comparisons import Comparisons
 from rankwise.leaderboard.duels import fit_duels, read_duels, warn_of_few_votes
+from rankwise.leaderboard.firth import FEW
 from rankwise.leaderboard.judge_loss import JudgeVotes, Progress
 from rankwise.leaderboard.judge_uncertainty import JudgeUncertainty
 from rankwise.leaderboard.judges import JudgeFit, fit_judges, warn_of_judges
@@ -19,6 +22,8 @@ from rankwise.solvers import Monitor
 
 # Up to this number of items covariances are computed at once.
 DENSE_ITEMS = 3000
+# Items that a note names.
+LISTED = 5
 # Attributes of fits with judges, which another fit removes.
 OF_JUDGES = (
     "judges_", "judge_slopes_", "judge_order_effects_", "judge_votes_", "judge_spreads_", "judge_weight_",
@@ -40,6 +45,8 @@ class HasJudges:
         n_iter_: int
         history_: dict[str, NDArray[np.float64]]
         tol: float
+        verbose: int
+        callback: Callable[[Any], Any] | None
         order_effect: bool
         ties: str
         alpha_: float
@@ -55,7 +62,8 @@ class HasJudges:
         _judges: Any
         _duels: Any
 
-        def _monitor(self) -> Monitor: ...
+        @property
+        def _comparisons(self) -> Comparisons: ...
 
         def _fit_matches(
             self, matches: Matches, features: FloatArray | None, columns: list[Any] | None
@@ -105,6 +113,20 @@ class HasJudges:
             warn_of_few_votes(self.n_comparisons_)
         return self
 
+    def _judged_note(self) -> str:
+        """Return sentences on the votes of a judge and on items whose intervals may be too short."""
+        if getattr(self, "_duels", None) is None and getattr(self, "_judges", None) is None:
+            return ""
+        matches, wins = self._comparisons.per_item()
+        few = self.items_[np.minimum(wins, matches - wins) < FEW].tolist()
+        note = self._duel_note()
+        if few:
+            names = listed([str(name) for name in few], LISTED)
+            note += (
+                f" Items with fewer than {FEW:g} wins or losses, whose intervals may be too short: {names}."
+            )
+        return note.strip()
+
     def _duel_note(self) -> str:
         if getattr(self, "_duels", None) is None:
             return ""
@@ -123,7 +145,7 @@ class HasJudges:
         if matches.judges is None or matches.judge is None:
             return
         check_items(matches, "judge")
-        votes, monitor = JudgeVotes.count(matches), self._monitor()
+        votes, monitor = JudgeVotes.count(matches), Monitor(self.verbose, self.callback)
         found = fit_judges(
             votes, self.scores_, len(matches.judges), has_orders=matches.result is not None,
             prior_sd=self._given_sd(), max_iter=self.max_iter, tol=self.tol * self._votes * float(np.log(2)),

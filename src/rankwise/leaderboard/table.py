@@ -41,7 +41,7 @@ class LeaderboardRow(NamedTuple):
         1 for the highest score; equal scores have the same rank.
     item : name
     score, standard_error, low, high : float
-        The score is relative to the mean of all items, or to that of some which `Leaderboard.note` names;
+        The score is relative to the mean of all items, or of `Leaderboard.reference`;
         `low` to `high` is its confidence interval. An end that the votes do not bound is infinite.
     best_rank, worst_rank : int or None
         The confidence set of the rank, for this item alone; None if it was not computed.
@@ -88,11 +88,15 @@ class Leaderboard(list[LeaderboardRow]):
         The confidence level of the intervals and of each range of ranks.
     note : str
         A sentence below the table, or nothing.
+    reference : list of names
+        The items to whose mean the scores are relative; empty for all.
     """
 
-    def __init__(self, rows: Iterable[LeaderboardRow], confidence: float, note: str = "") -> None:
+    def __init__(
+        self, rows: Iterable[LeaderboardRow], confidence: float, note: str = "", reference: Iterable[Any] = ()
+    ) -> None:
         super().__init__(rows)
-        self.confidence, self.note = confidence, note
+        self.confidence, self.note, self.reference = confidence, note, list(reference)
 
     def cells(self) -> list[list[str]]:
         """Return the rows as text, in the order of `HEADER`."""
