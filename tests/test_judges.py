@@ -335,4 +335,4 @@ def test_items_whose_intervals_may_be_too_short_are_named():
     assert BradleyTerry().fit(a, b, outcome=result, judge=judge).leaderboard().note == ""
     result = np.where(a == 0, 1.0, np.where(b == 0, 0.0, result))
     note = BradleyTerry().fit(a, b, outcome=result, judge=judge).leaderboard().note
-    assert note == "Items with fewer than 5 wins or losses, whose intervals may be too short: 0."
+    assert note == "Items with fewer than 5 wins or losses may have too short intervals: 0."

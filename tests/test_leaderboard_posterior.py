@@ -109,10 +109,11 @@ def test_sampled_intervals_hold_the_draws(options, tmp_path):
     assert load_model(tmp_path / "model.json").leaderboard() == board
 
 
+@pytest.mark.filterwarnings("ignore:cluster has 3 values")
 @pytest.mark.parametrize(
     ("options", "more", "message"),
     [
-        ({}, {"cluster": [0, 0, 1]}, "independent votes"),
+        ({}, {"cluster": [0, 1, 2]}, "independent votes"),
         ({}, {"weight": [0.5, 1, 1]}, "independent votes"),
         ({"alpha": 0}, {}, "needs a prior"),
     ],

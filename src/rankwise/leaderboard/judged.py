@@ -122,9 +122,7 @@ class HasJudges:
         note = self._duel_note()
         if few:
             names = listed([str(name) for name in few], LISTED)
-            note += (
-                f" Items with fewer than {FEW:g} wins or losses, whose intervals may be too short: {names}."
-            )
+            note += f" Items with fewer than {FEW:g} wins or losses may have too short intervals: {names}."
         return note.strip()
 
     def _duel_note(self) -> str:
