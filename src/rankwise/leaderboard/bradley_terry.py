@@ -465,7 +465,7 @@ class BradleyTerry(PredictsVotes, HasDifferences, HasFragility, HasJudges, BaseE
         --------
         >>> model = BradleyTerry().fit(["x"] * 30 + ["y"] * 20, ["y"] * 30 + ["x"] * 20)
         >>> model.top_probabilities().round(2)
-        array([0.91, 0.09])
+        array([0.87, 0.13])
         """
         check_is_fitted(self)
         check_count("k", k)
