@@ -10,7 +10,7 @@ from scipy.stats import norm
 from html_page import Page
 from rankwise import BradleyTerry
 from rankwise.cli.main import main
-from rankwise.leaderboard import bradley_terry, pair_table
+from rankwise.leaderboard import bradley_terry, firth, pair_table
 from rankwise.leaderboard.comparisons import Comparisons
 from rankwise.leaderboard.firth import FirthFit, Profiles
 from rankwise.leaderboard.loss import ComparisonLoss
@@ -204,3 +204,16 @@ def test_both_sides_of_a_threshold_agree(threshold, ties, monkeypatch):
     ends = [np.array([(row.low, row.high, row.standard_error) for row in board]) for board in boards]
     assert np.abs(ends[1] - ends[0]).max() < 0.05 * ends[0][:, 2].mean()
     assert apart[1] == pytest.approx(apart[0], abs=0.05 * apart[0].standard_error)
+
+
+def test_profiles_agree_by_conjugate_gradients_and_by_an_inverse(monkeypatch):
+    a, b, result, _ = far_votes(4, 4.0, n_items=60, n_votes=240)
+    model = BradleyTerry().fit(a, b, outcome=result)
+    monkeypatch.setattr(bradley_terry, "EVIDENCE_ITEMS", 0)
+    boards = [model.leaderboard(ranks=False)]
+    monkeypatch.setattr(firth, "MANY_PROFILES", 0)
+    boards.append(model.leaderboard(ranks=False))
+    ends = [np.array([(row.low, row.high) for row in board]) for board in boards]
+    known = np.isfinite(ends[0])
+    assert (np.isinf(ends[0]) == np.isinf(ends[1])).all()
+    assert ends[1][known] == pytest.approx(ends[0][known], abs=0.02)

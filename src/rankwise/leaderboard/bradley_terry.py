@@ -353,7 +353,8 @@ class BradleyTerry(PredictsVotes, HasDifferences, HasFragility, HasJudges, BaseE
     def standard_errors(self, items: Any = None) -> Any:
         """Return the standard error of the score of each item, or of those named; see `intervals`.
 
-        They are those of scores minus the mean score. For up to 3,000 items the Hessian is inverted once;
+        They are those of scores relative to the mean of all, or of `Leaderboard.reference`. For up to 3,000
+        items the Hessian is inverted once;
         beyond, each item takes a sparse system.
         """
         check_is_fitted(self)

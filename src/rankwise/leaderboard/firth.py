@@ -20,6 +20,8 @@ FIT_TOL = 1e-12
 FEW = 5.0
 # An end of a profile interval is found to this error of the root of the deviance.
 ROOT_TOL, MAX_ENDS, MAX_CHORDS = 3e-3, 40, 30
+# With more items of few votes than this, systems of up to so many parameters are solved by an inverse.
+MANY_PROFILES, DENSE_PROFILES = 100, 1500
 # Chords stop at this change of a parameter; systems by conjugate gradients have this relative residual.
 CHORD, CHORD_TOL = 1e-3, 1e-2
 
@@ -117,6 +119,8 @@ class Profiles:
         self._scale = fit.votes * fit.loss.total_weight / fit.plain.total_weight
         matches, wins = counted.per_item()
         self.few = np.minimum(wins, matches - wins) * (fit.votes / fit.plain.total_weight) < FEW
+        is_small = fit.loss.n_parameters <= DENSE_PROFILES
+        self._dense = fit.dense or (is_small and int(self.few.sum()) > MANY_PROFILES)
         self._parts = counted.strong_parts()
         self._at = fit.loss.at(fit.parameters)
         self._hessian = self._at.hessian(np.zeros(fit.loss.n_parameters))
@@ -157,7 +161,7 @@ class Profiles:
         return low, high
 
     def _solved(self, target: FloatVector, tol: float = CHORD_TOL) -> FloatVector:
-        if self._fit.dense:
+        if self._dense:
             return self._inverse @ target
         return self._hessian.solve(target, tol) / self._scale
 
