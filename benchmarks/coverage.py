@@ -1027,6 +1027,17 @@ def tables():
                 if title.startswith("grades of") and title in known
             ],
         ),
+        "claims": markdown(
+            ["", "mean of claims of 95% or more", "of which right"],
+            [
+                [
+                    title.split(": ")[1],
+                    *(percent(known[title]["quantities"]["claims"][key]) for key in OF_CLAIMS),
+                ]
+                for title in CLAIMS
+                if title in known
+            ],
+        ),
         "leaderboards": markdown(
             ["", *(f"{name}: coverage, length" for name in OF_LEADERBOARDS)],
             [
@@ -1044,6 +1055,7 @@ def is_concordance(quantities):
 
 
 OF_LEADERBOARDS = ("score", "best - worst", "rank")
+OF_CLAIMS = ("truth", "coverage")
 
 
 def cells_of(quantities):

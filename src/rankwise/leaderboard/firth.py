@@ -20,7 +20,8 @@ FIT_TOL = 1e-12
 FEW = 5.0
 # An end of a profile interval is found to this error of the root of the deviance.
 ROOT_TOL, MAX_ENDS, MAX_CHORDS = 3e-3, 40, 30
-# With more items of few votes than this, systems of up to so many parameters are solved by an inverse.
+# With more items of few votes than the first, systems of at most the second number of parameters are
+# solved by an inverse.
 MANY_PROFILES, DENSE_PROFILES = 100, 1500
 # Chords stop at this change of a parameter; systems by conjugate gradients have this relative residual.
 CHORD, CHORD_TOL = 1e-3, 1e-2

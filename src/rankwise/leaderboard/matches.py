@@ -24,7 +24,7 @@ from rankwise.leaderboard.covariates import Covariates, read_covariates
 COMPACT = re.compile("[0-9]{8}")
 ZONED = re.compile(r"[T ][0-9].*(Z|[+-][0-9]{2}(:?[0-9]{2})?)$")
 LISTED = 5
-# Intervals by two clusters cover 91% in simulations, by three or more 94 to 96%; those by few are very long.
+# Intervals by two clusters cover 91% in simulations, by three or more 92 to 96%; those by few are very long.
 FEWEST_CLUSTERS, FEW_CLUSTERS = 3, 5
 OUTCOMES = {
     "win": 1.0, "loss": 0.0, "tie": 0.5, "draw": 0.5, 1: 1.0, 0: 0.0, 0.5: 0.5,
