@@ -666,11 +666,12 @@ def leaderboard_intervals(drawn, copies=1, **options):
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # matchmaking
             model = BradleyTerry(**options).fit(a, b, outcome=result, **more)
-        scores = scores[model.items_]  # with matchmaking, an item may be in no vote
-        truth = dict(zip(model.items_.tolist(), scores - scores.mean(), strict=True))
+        board = model.leaderboard()
+        # With matchmaking, an item may be in no vote.
+        shift = scores[board.reference or model.items_].mean()
+        truth = {item: scores[item] - shift for item in model.items_.tolist()}
         order = sorted(truth, key=truth.get, reverse=True)
         rank = {item: place + 1 for place, item in enumerate(order)}
-        board = model.leaderboard()
         ends = model.difference(order[0], order[-1])
         apart = truth[order[0]] - truth[order[-1]]
         return {
@@ -682,6 +683,105 @@ def leaderboard_intervals(drawn, copies=1, **options):
         }
 
     return found
+
+
+def far_item(gap, n=400):
+    """Votes between random pairs; the first item is far above 19 others, and may win all its votes."""
+
+    def drawn(rng):
+        scores = rng.normal(0, 0.3, size=N_ITEMS)
+        scores[0] = gap
+        a, b = random_pairs(rng, n)
+        return a, b, scores[a] - scores[b], scores, {}
+
+    return drawn
+
+
+def users_of_unequal_size(n_users, n=800, n_items=8, spread=0.7):
+    """Votes of users with their own scores, whose numbers of votes follow Zipf's law."""
+
+    def drawn(rng):
+        scores, share = rng.normal(size=n_items), 1 / np.arange(1, n_users + 1)
+        cluster = rng.choice(n_users, size=n, p=share / share.sum())
+        cluster[:n_users] = np.arange(n_users)
+        a, b = random_pairs(rng, n, n_items)
+        shift = rng.normal(0, spread, size=(n_users, n_items))
+        d = scores[a] - scores[b] + shift[cluster, a] - shift[cluster, b]
+        return a, b, d, marginal_scores(scores, spread), {"cluster": cluster}
+
+    return drawn
+
+
+def outlying_item(gap, **options):
+    """Intervals of an item far from the rest, of its difference with another, and of the others."""
+
+    def found(rng, large=False):
+        names = ("score", "difference", "others", "rank")
+        if large:
+            return dict.fromkeys(names, (0.0,))
+        a, b, d, scores, _ = far_item(gap)(rng)
+        won = (rng.random(len(a)) < expit(d)).astype(float)
+        model = BradleyTerry(**options).fit(a, b, outcome=won)
+        board = model.leaderboard()
+        shift = scores[board.reference or model.items_].mean()
+        errors = {
+            row.item: (row.score, row.low - scores[row.item] + shift, row.high - scores[row.item] + shift)
+            for row in board
+        }
+        (first,) = (row for row in board if row.item == 0)
+        apart = model.difference(0, 1)
+        gap_of_pair = scores[0] - scores[1]
+        return {
+            "score": [errors[0]],
+            "difference": [(apart.difference, apart.low - gap_of_pair, apart.high - gap_of_pair)],
+            "others": [errors[item] for item in errors if item],
+            "rank": [(first.rank, first.best_rank - 1, first.worst_rank - 1)],
+        }
+
+    return found
+
+
+def claimed_order(drawn):
+    """How often claims of an order with 95% or more are right, as "coverage", for their mean as "truth"."""
+
+    def found(case, simulations):
+        said, right = [], []
+        for seed in range(simulations):
+            rng = np.random.default_rng(seed)
+            a, b, d, scores, more = drawn(rng)
+            i, j = np.triu_indices(len(scores), 1)
+            model = BradleyTerry().fit(a, b, outcome=(rng.random(len(a)) < expit(d)).astype(float), **more)
+            chance = np.array([one.probability for one in model.differences(i.tolist(), j.tolist())])
+            said += np.maximum(chance, 1 - chance).tolist()
+            right += ((chance > 0.5) == (scores[i] > scores[j])).tolist()
+        clear = np.array(said) >= 0.95
+        level, share = float(np.array(said)[clear].mean()), float(np.array(right)[clear].mean())
+        return {
+            "claims": {"truth": rounded(level), "coverage": rounded(share), "length": 0.0, "undefined": 0}
+        }
+
+    return found
+
+
+def two_groups(n, n_items=12):
+    """Votes between items of two groups, whose scores are nearly equal inside each."""
+
+    def drawn(rng):
+        scores = np.where(np.arange(n_items) < n_items // 2, 1.0, -1.0) + 0.05 * rng.normal(size=n_items)
+        a, b = random_pairs(rng, n, n_items)
+        return a, b, scores[a] - scores[b], scores, {}
+
+    return drawn
+
+
+CLAIMS = {
+    **{
+        f"leaderboard, claims of an order: 12 items of sd {sd}, 300 votes": independent_votes(300, sd, 12)
+        for sd in (0.1, 0.3, 1)
+    },
+    "leaderboard, claims of an order: 12 items in two groups, 300 votes": two_groups(300),
+    "leaderboard, claims of an order: 5 users of unequal size, 800 votes": users_of_unequal_size(5),
+}
 
 
 def first_place(votes, n_items, **options):
@@ -896,6 +996,7 @@ JUDGED = {
     "10 judges, 1,000 votes": judged_votes(1000, 10),
     "10 judges, 1,000 votes, sd 3": judged_votes(1000, 10, 3.0),
     "10 nearly equal judges, 1,000 votes": judged_votes(1000, 10, 1.0, 0.1, 0.1),
+    "40 judges x 50 votes": judged_votes(2000, 40),
     "100 judges x 20 votes": judged_votes(2000, 100),
 }
 VOTES = {
@@ -906,11 +1007,15 @@ VOTES = {
     "15 users x 100 votes": clustered_votes(15, 100),
     "15 users x 15 prompts, two-way": two_way_votes(15, 15),
     "lognormal weights, 4,000 votes": weighted_votes(4000),
+    "scores of sd 1, 100 votes": independent_votes(100, 1.0),
+    **{f"{n} users x {600 // n} votes": clustered_votes(n, 600 // n) for n in (3, 5)},
+    **{f"{n} users of unequal size, 800 votes": users_of_unequal_size(n) for n in (3, 5, 15)},
 }
 
 
 CASES = {
     **{f"leaderboard: {name}": leaderboard_intervals(drawn) for name, drawn in VOTES.items()},
+    **{f"leaderboard: an item {gap} above 19 others, 400 votes": outlying_item(gap) for gap in (4, 5, 7)},
     **{
         f"leaderboard, {intervals}: 10 items of sd {sd}, 30 votes": leaderboard_intervals(
             independent_votes(30, sd, 10), intervals=intervals
@@ -1106,14 +1211,17 @@ def coverage(case, simulations):
     found = {}
     for name, ends in draws.items():
         low, high = np.array(ends).T
-        known = np.isfinite(low)
+        known = ~np.isnan(low)
         inside = (low <= truth[name]) & (truth[name] <= high)
+        closed = np.isfinite(low) & np.isfinite(high)
         found[name] = {
             "truth": rounded(truth[name]),
             "coverage": rounded(inside[known].mean()),
-            "length": rounded((high - low)[known].mean()),
+            "length": rounded((high - low)[closed].mean()),
             "undefined": int((~known).sum()),
         }
+        if (known & ~closed).any():
+            found[name]["open"] = rounded((known & ~closed).sum() / known.sum())
     return found
 
 
@@ -1185,6 +1293,17 @@ def tables():
                 if title.startswith("grades of") and title in known
             ],
         ),
+        "claims": markdown(
+            ["", "mean of claims of 95% or more", "of which right"],
+            [
+                [
+                    title.split(": ")[1],
+                    *(percent(known[title]["quantities"]["claims"][key]) for key in OF_CLAIMS),
+                ]
+                for title in CLAIMS
+                if title in known
+            ],
+        ),
         "leaderboards": markdown(
             ["", *(f"{name}: coverage, length" for name in OF_LEADERBOARDS)],
             [
@@ -1214,6 +1333,7 @@ def means_of(quantities):
 
 
 OF_LEADERBOARDS = ("score", "best - worst", "rank")
+OF_CLAIMS = ("truth", "coverage")
 
 
 def cells_of(quantities):
@@ -1264,16 +1384,18 @@ def main(arguments=None):
     )
     parser.add_argument("--quick", action="store_true")
     parser.add_argument("--only", default="", help="cases whose names contain this")
+    parser.add_argument("--simulations", type=int, default=SIMULATIONS, help="of each case")
     parser.add_argument("--table", action="store_true", help="write the tables of the page, nothing else")
     options = parser.parse_args(arguments)
     if options.table:
         return write_tables()
-    simulations = QUICK if options.quick else SIMULATIONS
+    simulations = QUICK if options.quick else options.simulations
     recorded = json.loads(RESULTS.read_text()) if RESULTS.exists() else {}
     print(f"{'':<56}{'':<12}{'truth':>8}{'coverage':>10}{'length':>9}")
     cases = {title: (coverage, case) for title, case in CASES.items()}
     cases |= {f"conformal: {title}": (conformal_coverage, drawn) for title, drawn in CONFORMAL.items()}
     cases |= {title: (measure, None) for title, measure in FIRST_PLACES.items()}
+    cases |= {title: (claimed_order(drawn), None) for title, drawn in CLAIMS.items()}
     cases |= {title: (choice_coverage, drawn) for title, drawn in SEARCHES.items()}
     for title, (measure, case) in cases.items():
         if options.only not in title:

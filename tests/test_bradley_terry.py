@@ -831,3 +831,8 @@ def test_dates_with_a_zone_are_converted_to_utc_without_a_warning(date):
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         assert ages_of(date, 3).tolist() == pytest.approx([23 / 24, 2.0, 0.0])
+
+
+def test_weights_without_squares_are_refused():
+    with pytest.raises(ValueError, match="multiply all weights by a constant"):
+        BradleyTerry().fit(["a", "b", "a"], ["b", "a", "b"], [1e-300, 2e-300, 1e-300])

@@ -18,7 +18,7 @@ from rankwise.io.model_file import ModelFileError
 from rankwise.leaderboard.comparisons import Comparisons, count_votes
 from rankwise.leaderboard.loss import ComparisonLoss
 from rankwise.report.leaderboard import leaderboard_page
-from test_leaderboard_intervals import textbook_clusters
+from test_leaderboard_intervals import firth_scores, textbook_clusters
 
 N_ITEMS = 6
 GAMMA = np.array([0.8, -0.5])
@@ -49,17 +49,19 @@ def test_scores_and_effects_are_those_of_a_logistic_regression(order_effect, wei
     model.fit(a, b, weight, outcome=result, covariates=Z)
     columns = np.hstack([Z, np.ones((len(a), int(order_effect)))])
     units = np.concatenate([np.ones(N_ITEMS), rms_of(Z, weight), np.ones(int(order_effect))])
-    found, covariance = reference.vote_regression(a, b, result, columns, alpha * units**2, weight)
+    found, _ = reference.vote_regression(a, b, result, columns, alpha * units**2, weight)
     assert model.scores_ == pytest.approx(found[:N_ITEMS] - found[:N_ITEMS].mean(), abs=1e-8)
     assert model.covariate_effects_ == pytest.approx(found[N_ITEMS : N_ITEMS + 2], abs=1e-8)
     assert model.order_effect_ == pytest.approx(found[-1] if order_effect else 0.0, abs=1e-8)
     assert model.gap_ <= 1e-12
-    if alpha == 0:  # otherwise intervals are at the debiased point
-        errors = [one.standard_error for one in model.effects()]
-        assert errors == pytest.approx(np.sqrt(np.diag(covariance))[N_ITEMS:], rel=1e-6)
-        centred = np.eye(N_ITEMS) - 1 / N_ITEMS
-        of_scores = centred @ covariance[:N_ITEMS, :N_ITEMS] @ centred
-        assert model.standard_errors() == pytest.approx(np.sqrt(np.diag(of_scores)), rel=1e-6)
+    # Intervals do not depend on alpha.
+    X = np.hstack([np.eye(N_ITEMS)[a] - np.eye(N_ITEMS)[b], columns])
+    *_, covariance = firth_scores(X, result, np.ones(len(a)) if weight is None else weight)
+    errors = [one.standard_error for one in model.effects()]
+    assert errors == pytest.approx(np.sqrt(np.diag(covariance))[N_ITEMS:], rel=1e-5)
+    centred = np.eye(N_ITEMS) - 1 / N_ITEMS
+    of_scores = centred @ covariance[:N_ITEMS, :N_ITEMS] @ centred
+    assert model.standard_errors() == pytest.approx(np.sqrt(np.diag(of_scores)), rel=1e-5)
 
 
 def test_effects_are_those_of_statsmodels():
@@ -69,7 +71,7 @@ def test_effects_are_those_of_statsmodels():
     found = statsmodels.Logit(result, X).fit(disp=0, tol=1e-12)
     effects = BradleyTerry(0, tol=1e-20).fit(a, b, outcome=result, covariates=Z).effects()
     assert [one.value for one in effects] == pytest.approx(found.params[-2:], rel=1e-6)
-    assert [one.standard_error for one in effects] == pytest.approx(found.bse[-2:], rel=1e-6)
+    assert [one.standard_error for one in effects] == pytest.approx(found.bse[-2:], rel=0.05)
 
 
 @pytest.mark.parametrize("order_effect", [False, True])
@@ -114,9 +116,8 @@ def test_clusters_have_the_errors_of_the_textbook(order_effect):
     model = BradleyTerry(0, order_effect=order_effect, tol=1e-20)
     model.fit(a, b, outcome=result, covariates=Z, cluster=cluster)
     X = np.hstack([np.eye(N_ITEMS)[a] - np.eye(N_ITEMS)[b], Z, np.ones((len(a), 1))[:, : int(order_effect)]])
-    found, bread = reference.vote_regression(a, b, result, X[:, N_ITEMS:], np.zeros(X.shape[1]))
+    _, chance, bread = firth_scores(X, result, np.ones(len(a)))
     contrast = np.eye(X.shape[1])[N_ITEMS]
-    chance = 1 / (1 + np.exp(-X @ found))
     meat, freedom = textbook_clusters(X, result, chance, bread, cluster, contrast)
     error = np.sqrt(contrast @ bread @ meat @ bread @ contrast)
     effect = model.effects()[0]
@@ -128,9 +129,9 @@ def test_weights_that_are_not_counts_have_a_sandwich():
     a, b, result, Z = drawn(300)
     weight = np.random.default_rng(3).lognormal(size=len(a))
     model = BradleyTerry(0, tol=1e-20).fit(a, b, weight, outcome=result, covariates=Z)
-    found, bread = reference.vote_regression(a, b, result, Z, np.zeros(N_ITEMS + 2), weight)
     X = np.hstack([np.eye(N_ITEMS)[a] - np.eye(N_ITEMS)[b], Z])
-    chance = 1 / (1 + np.exp(-X @ found))
+    weight *= weight.sum() / (weight @ weight)  # their sum is the effective number of votes
+    _, chance, bread = firth_scores(X, result, weight)
     covariance = bread @ ((X.T * (weight**2 * chance * (1 - chance))) @ X) @ bread
     errors = [one.standard_error for one in model.effects()]
     assert errors == pytest.approx(np.sqrt(np.diag(covariance))[N_ITEMS:], rel=1e-5)

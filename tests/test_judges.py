@@ -11,9 +11,10 @@ from scipy.optimize import minimize
 from rankwise import BradleyTerry, ModelFileError, load_model, save_model
 from rankwise.cli.main import main
 from rankwise.leaderboard import judge_table
-from rankwise.leaderboard.judge_loss import JudgeLoss, JudgeSpreads, JudgeVotes, local_minimum
+from rankwise.leaderboard.judge_loss import JudgeLoss, JudgeSpreads, JudgeVotes, Progress, local_minimum
 from rankwise.leaderboard.judges import fit_judges, judge_signs
 from rankwise.leaderboard.matches import read_matches
+from rankwise.solvers import Monitor
 from reference import judge_loss
 
 SLOPES = np.array([2.0, 1.0, 0.4])
@@ -76,7 +77,8 @@ def test_the_minimum_is_the_best_of_a_general_optimiser_from_many_starts(seed):
     a, b, result, judge, _ = drawn(60, 4, seed=seed)
     found = fit_judges(
         JudgeVotes.count(read_matches(a, b, outcome=result, judge=judge)),
-        np.zeros(4), 3, has_orders=True, prior_sd=1.0, max_iter=100,
+        np.zeros(4), 3, has_orders=True, prior_sd=1.0, max_iter=100, tol=0.0,
+        progress=Progress(Monitor(), 60.0),
     )  # fmt: skip
     assert found.minimum.is_certified
     point, rng = found.minimum.point, np.random.default_rng(0)
@@ -302,3 +304,35 @@ def test_few_votes_per_judge_have_the_intervals_of_the_posterior(n_judges, equal
             for intervals in ("debiased", "posterior")
         ]
     assert (boards[0] == boards[1]) == equal
+
+
+def test_a_callback_sees_the_fit_of_judges_and_may_stop_it(capsys):
+    a, b, won, judge, _ = drawn()
+    states = []
+    full = BradleyTerry(callback=states.append, verbose=1).fit(a, b, outcome=won, judge=judge)
+    assert len(states) == full.n_iter_ == len(full.history_["objective"])
+    assert states[-1].objective == pytest.approx(full.objective_)
+    assert states[-1].gap == pytest.approx(full.gap_, abs=1e-12)
+    assert capsys.readouterr().err.count("iteration") == full.n_iter_
+    few = []
+    stopped = BradleyTerry(callback=lambda state: few.append(state) or len(few) == 3)
+    stopped.fit(a, b, outcome=won, judge=judge)
+    assert len(few) == 3 < full.n_iter_
+    assert np.isfinite(stopped.scores_).all()
+
+
+def test_a_large_tol_ends_the_fit_of_judges_sooner():
+    loss = loss_of(*drawn()[:4], 5)
+    precision, start = loss.precision(JudgeSpreads(1.0, 0.5, 0.5)), loss.start(np.zeros(5))
+    exact, loose = (local_minimum(loss, precision, start, tol=tol) for tol in (0.0, 0.1))
+    assert loose.n_iter < exact.n_iter
+    assert exact.decrease < loose.decrease < 0.1
+    assert loose.is_certified
+
+
+def test_items_whose_intervals_may_be_too_short_are_named():
+    a, b, result, judge, _ = drawn(ties=0.0)
+    assert BradleyTerry().fit(a, b, outcome=result, judge=judge).leaderboard().note == ""
+    result = np.where(a == 0, 1.0, np.where(b == 0, 0.0, result))
+    note = BradleyTerry().fit(a, b, outcome=result, judge=judge).leaderboard().note
+    assert note == "Items with fewer than 5 wins or losses may have too short intervals: 0."

@@ -8,6 +8,7 @@ from scipy.stats import norm, t
 from rankwise import BradleyTerry, load_model, save_model
 from rankwise.leaderboard import bradley_terry
 from rankwise.leaderboard.table import rank_ranges, step_down_ranges
+from rankwise.leaderboard.uncertainty import normal_draws
 from test_bradley_terry import N_ITEMS, drawn
 
 CENTRE = np.eye(N_ITEMS) - 1 / N_ITEMS
@@ -18,12 +19,19 @@ def design_of(a, b):
     return np.eye(N_ITEMS)[a] - np.eye(N_ITEMS)[b]
 
 
-def newton_step(X, y, w, scores):
-    """The scores after one step of the unpenalised likelihood, and the inverse information there."""
+def firth_scores(X, y, w):
+    """The root of the score of Firth (1993), sum of w x (y - p + h (1/2 - p)), and the inverse information.
+
+    h is the leverage of a match per unit of its weight. By Fisher scoring.
+    """
+    scores = np.zeros(X.shape[1])
+    for _ in range(200):
+        p = 1 / (1 + np.exp(-X @ scores))
+        inverse = np.linalg.pinv((X.T * (w * p * (1 - p))) @ X)
+        h = p * (1 - p) * np.einsum("ij,jk,ik->i", X, inverse, X)
+        scores = scores + inverse @ X.T @ (w * (y - p + h * (0.5 - p)))
     p = 1 / (1 + np.exp(-X @ scores))
-    moved = scores + np.linalg.pinv((X.T * (w * p * (1 - p))) @ X) @ X.T @ (w * (y - p))
-    p = 1 / (1 + np.exp(-X @ moved))
-    return moved - moved.mean(), p, np.linalg.pinv((X.T * (w * p * (1 - p))) @ X)
+    return scores - scores.mean(), p, np.linalg.pinv((X.T * (w * p * (1 - p))) @ X)
 
 
 def ends_of(model, confidence=0.95):
@@ -32,10 +40,10 @@ def ends_of(model, confidence=0.95):
     return np.array([(row.standard_error, row.low, row.high) for row in rows]).T
 
 
-def test_intervals_are_those_of_one_newton_step():
+def test_intervals_are_those_of_firth():
     a, b, result, weight = drawn()
     model = BradleyTerry().fit(a, b, weight, outcome=result)
-    scores, _, covariance = newton_step(design_of(a, b), result, weight, model.scores_)
+    scores, _, covariance = firth_scores(design_of(a, b), result, weight)
     error, low, high = ends_of(model, 0.9)
     assert error == pytest.approx(np.sqrt(np.diag(covariance)), rel=1e-6)
     assert low == pytest.approx(scores - norm.isf(0.05) * error, rel=1e-6)
@@ -59,7 +67,8 @@ def test_weights_that_are_not_counts_have_a_sandwich(dense_items, monkeypatch):
     effective = weight.sum() ** 2 / (weight**2).sum()
     assert model.alpha_ == pytest.approx(1 / (2 * effective * model.prior_sd_**2))
     X, w = design_of(a, b), weight / weight.mean()
-    _, p, bread = newton_step(X, result, w, model.scores_)
+    _, p, bread = firth_scores(X, result, w * effective / len(a))
+    bread *= effective / len(a)
     covariance = bread @ (X.T * (w**2 * p * (1 - p))) @ X @ bread
     assert model.standard_errors() == pytest.approx(np.sqrt(np.diag(covariance)), rel=1e-5)
     contrast = np.eye(N_ITEMS)[3] - np.eye(N_ITEMS)[1]
@@ -99,7 +108,7 @@ def test_clusters_have_cr2_errors_and_their_degrees_of_freedom():
     cluster = np.random.default_rng(2).integers(12, size=len(a))
     model = BradleyTerry().fit(a, b, outcome=result, cluster=[f"user {k}" for k in cluster])
     X = design_of(a, b)
-    scores, p, bread = newton_step(X, result, np.ones(len(a)), model.scores_)
+    scores, p, bread = firth_scores(X, result, np.ones(len(a)))
     contrast = np.eye(N_ITEMS)[3] - np.eye(N_ITEMS)[1]
     meat, freedom = textbook_clusters(X, result, p, bread, cluster, contrast)
     error = np.sqrt(contrast @ bread @ meat @ bread @ contrast)
@@ -226,7 +235,8 @@ def test_a_model_file_keeps_clusters_and_weights(tmp_path):
     ("cluster", "message"),
     [
         ([1, 2], "cluster has 2 entries for 3 matches"),
-        ([1, 1, 1], "cluster has a single value"),
+        ([1, 1, 1], "cluster has 1 value; errors need at least 3 clusters"),
+        ([1, 1, 2], "cluster has 2 values; errors need at least 3 clusters"),
         ([1, None, 2], "cluster is missing in row 1"),
         (([1, 2, 3],) * 3, "cluster must be one column or two; got 3"),
     ],
@@ -236,7 +246,53 @@ def test_bad_clusters_are_refused(cluster, message):
         BradleyTerry().fit(["a", "b", "a"], ["b", "c", "c"], cluster=cluster)
 
 
+@pytest.mark.filterwarnings("ignore:cluster has 3 values")
 def test_clusters_of_too_many_items_are_refused(monkeypatch):
     monkeypatch.setattr(bradley_terry, "DENSE_ITEMS", 2)
     with pytest.raises(ValueError, match="cluster is limited to 2 items; there are 3"):
         BradleyTerry().fit(["a", "b", "a"], ["b", "c", "c"], cluster=[1, 2, 3])
+
+
+@pytest.mark.parametrize("options", [{}, {"cluster": np.arange(150) % 15}])
+def test_ranges_of_ranks_do_not_depend_on_names(options):
+    a, b, result, _ = drawn(150)
+    boards, chances = [], []
+    for seed in range(5):
+        names = np.random.default_rng(seed).permutation(N_ITEMS)
+        model = BradleyTerry().fit(names[a], names[b], outcome=result, **options)
+        number = dict(zip(names.tolist(), range(N_ITEMS), strict=True))
+        boards.append({number[row.item]: (row.best_rank, row.worst_rank) for row in model.leaderboard()})
+        chances.append(model.top_probabilities(2)[names])
+    assert all(board == boards[0] for board in boards)
+    assert np.ptp(chances, axis=0).max() < 1e-9
+
+
+def test_draws_have_the_covariance_of_differences():
+    rng = np.random.default_rng(1)
+    root = rng.normal(size=(5, 5))
+    covariance = root @ root.T
+    covariance -= covariance.mean(axis=0)
+    covariance -= covariance.mean(axis=1, keepdims=True)
+    draws = normal_draws(np.arange(5.0), covariance, 20_000)
+    apart = draws - draws.mean(axis=1, keepdims=True)
+    assert np.cov(apart.T) == pytest.approx(covariance, abs=0.05 * np.diag(covariance).max())
+
+
+def test_ranges_of_ranks_agree_on_both_sides_of_the_largest_step_down(monkeypatch):
+    a, b, result, _ = drawn(600, 12)
+    model = BradleyTerry().fit(a, b, outcome=result)
+    small = model.leaderboard()
+    monkeypatch.setattr(bradley_terry, "STEP_DOWN_ITEMS", 0)
+    large = model.leaderboard()
+    assert [row[:6] for row in small] == [row[:6] for row in large]
+    for row, wide in zip(small, large, strict=True):  # Bonferroni is wider
+        assert wide.best_rank <= row.best_rank <= row.worst_rank <= wide.worst_rank
+    widths = [np.mean([row.worst_rank - row.best_rank for row in board]) for board in (small, large)]
+    assert widths[1] < 1.5 * widths[0]
+
+
+def test_few_clusters_are_warned_of():
+    a, b, result, _ = drawn()
+    with pytest.warns(UserWarning, match="cluster has 4 values: intervals by so few clusters are very long"):
+        BradleyTerry().fit(a, b, outcome=result, cluster=np.arange(len(a)) % 4)
+    BradleyTerry().fit(a, b, outcome=result, cluster=np.arange(len(a)) % 5)

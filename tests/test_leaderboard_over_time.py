@@ -118,9 +118,9 @@ def test_the_command_prints_ratings_and_draws_them(votes, tmp_path, capsys):
     assert "week, month, year or a positive number" in capsys.readouterr().err
 
 
-def test_a_period_with_votes_of_one_cluster_has_no_intervals():
-    winner, loser, date = list("xyxyzx"), list("yxyxyz"), [1, 1, 2, 2, 3, 3]
-    users = list("ppppqr")
+def test_a_period_with_votes_of_two_clusters_has_no_intervals():
+    winner, loser, date = list("xyxyzx") * 2, list("yxyxyz") * 2, [1, 1, 2, 2, 3, 3] * 2
+    users = list("ppqqqrppqqst")
     ratings = ratings_over_time(BradleyTerry(), winner, loser, date=date, cluster=users, period=1)
     assert ratings.periods == [3.0]
 

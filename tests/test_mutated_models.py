@@ -171,7 +171,9 @@ def complaint(content, path):
             if isinstance(error, ValueError) and any(words in str(error) for words in REFUSALS):
                 return None
             return f"{type(model).__name__}: {type(error).__name__}: {error}"
-    is_finite = all(np.isfinite(values).all() for values in found)
+    # Ends of intervals are infinite if the votes do not bound them.
+    is_number = np.isfinite if not isinstance(model, BradleyTerry) else lambda values: ~np.isnan(values)
+    is_finite = all(is_number(np.asarray(values, dtype=np.float64)).all() for values in found)
     return None if is_finite or takes_roots(model) else f"{type(model).__name__}: not finite"
 
 

@@ -73,6 +73,7 @@ def test_unknown_outcomes_are_named_with_their_row():
         BradleyTerry().fit(["x", "y"], ["y", "x"], outcome=np.array([1.0, 0.7]))
 
 
+@pytest.mark.filterwarnings("ignore:cluster has 3 values")
 @pytest.mark.parametrize(
     "convert", [lambda frame: frame, pl.from_pandas, lambda frame: frame.to_dict("list")]
 )
@@ -96,8 +97,8 @@ def test_other_columns_are_given_by_name(convert):
 
 
 def test_labels_in_a_list_are_not_names_of_columns():
-    frame = arena(4)
-    labels = ["user", "u", "v", "w"]
+    frame = arena(5)
+    labels = ["user", "u", "v", "w", "x"]
     expected = BradleyTerry().fit(frame, cluster=np.array(labels)).leaderboard()
     assert BradleyTerry().fit(frame, cluster=labels).leaderboard() == expected
 

@@ -81,11 +81,10 @@ def leaderboard() -> Task:
     chance = float(model.predict_pair_proba(first, second))
     lines = [
         f"{N_VOTES:,} generated votes, each on the answers of two of {len(ITEMS)} chat models. There are no "
-        "features, only names. Each model gets a score, and a range that contains its true rank with 95% "
-        "confidence.",
+        "features, only names. Each model gets a score, and a 95% confidence range of its rank.",
         "",
         *markdown(
-            ("rank", "model", "score", "true rank", "votes won"),
+            ("rank", "model", "score", "range of rank", "votes won"),
             [(f"{r.rank}", f"{r.item}", f"{r.score:+z.2f}", r.ranks, f"{r.won:.0%}") for r in board],
         ),
         "",

@@ -26,6 +26,7 @@ from rankwise.leaderboard.diagnosis import diagnose, diagnose_covariates
 from rankwise.leaderboard.differences import HasDifferences, check_confidence
 from rankwise.leaderboard.differences import ScoreDifference as ScoreDifference
 from rankwise.leaderboard.duels import DuelUncertainty
+from rankwise.leaderboard.firth import FirthFit, Profiles
 from rankwise.leaderboard.fragility import HasFragility
 from rankwise.leaderboard.held_out import PredictsVotes
 from rankwise.leaderboard.item_features import as_rows, with_features
@@ -36,13 +37,19 @@ from rankwise.leaderboard.matches import Matches, frame_columns, read_matches
 from rankwise.leaderboard.newton import UnboundedScoresError, solve_comparisons
 from rankwise.leaderboard.posterior import sampled_posterior
 from rankwise.leaderboard.prior import Prior, learned_sd, pairs_similar_scores
-from rankwise.leaderboard.table import Effect, Leaderboard, LeaderboardRow, rank_ranges, step_down_ranges
+from rankwise.leaderboard.table import (
+    Effect,
+    Leaderboard,
+    LeaderboardRow,
+    open_note,
+    rank_ranges,
+    step_down_ranges,
+)
 from rankwise.leaderboard.uncertainty import (
     ClusteredUncertainty,
     SampledUncertainty,
     Uncertainty,
     WeightedUncertainty,
-    debiased,
     pair_variances,
     score_errors,
 )
@@ -117,15 +124,18 @@ class BradleyTerry(PredictsVotes, HasDifferences, HasFragility, HasJudges, BaseE
         the unit of the numbers in `date`.
     tol : float
         Stop when the gap is at most `tol` times the attainable improvement over equal scores, or a unit of
-        rounding.
+        rounding; with judges, half the Newton decrement of the last fit takes the place of the gap.
     max_iter : int
     verbose : int
         1 prints a line per iteration.
     callback : callable, optional
-        Called with a `State` after each iteration; a true return value ends the fit.
+        Called with a `State` after each iteration; a true return value ends the fit. With judges, each fit at
+        given spreads is an iteration, too.
     intervals : "debiased", "posterior" or "sampled"
-        Standard errors, confidence intervals and ranges of ranks. "debiased": around the scores after one
-        Newton step of the likelihood without the prior, with its inverse information there. "posterior":
+        Standard errors, confidence intervals and ranges of ranks. "debiased": around the scores that maximise
+        the likelihood times the root of the determinant of the information (Firth 1993), without the prior,
+        with the inverse information there; items with fewer than five wins or losses have profile intervals.
+        An end that the votes do not bound, as of an item that won all its votes, is infinite. "posterior":
         around the scores, with the inverse Hessian of the objective; also for features and for items that
         matches do not link, which the likelihood does not determine. "sampled": quantiles of draws from the
         posterior of scores and, if it is learned, of the prior's sd. They are usually shorter
@@ -174,16 +184,17 @@ class BradleyTerry(PredictsVotes, HasDifferences, HasFragility, HasJudges, BaseE
 
     Examples
     --------
-    >>> model = BradleyTerry().fit(["ann", "ann", "bob", "bob", "cid"], ["bob", "cid", "cid", "cid", "bob"])
+    >>> winner, loser = ["ann", "ann", "bob", "bob", "cid", "cid"], ["bob", "cid", "cid", "cid", "bob", "ann"]
+    >>> model = BradleyTerry().fit(winner, loser)
     >>> model.items_.tolist()
     ['ann', 'bob', 'cid']
     >>> round(model.predict_pair_proba("ann", "bob"), 3)
-    0.607
+    0.529
     >>> print(model.leaderboard())
-    rank  item   score    from     to   ranks  matches     won
-    1     ann    0.434  -1.584  4.503  1 to 3        2  100.0%
-    2     bob   -0.065  -2.277  1.425  1 to 3        4   50.0%
-    3     cid   -0.368  -2.993  0.927  1 to 3        4   25.0%
+    rank  item   score    from     to   ranks  matches    won
+    1     ann    0.117  -1.018  1.861  1 to 3        3  66.7%
+    2     bob   -0.012  -1.358  1.161  1 to 3        4  50.0%
+    3     cid   -0.104  -1.384  0.824  1 to 3        5  40.0%
     """
 
     alpha: float | None = None
@@ -342,7 +353,8 @@ class BradleyTerry(PredictsVotes, HasDifferences, HasFragility, HasJudges, BaseE
     def standard_errors(self, items: Any = None) -> Any:
         """Return the standard error of the score of each item, or of those named; see `intervals`.
 
-        They are those of scores minus the mean score. For up to 3,000 items the Hessian is inverted once;
+        They are those of scores relative to the mean of all, or of `Leaderboard.reference`. For up to 3,000
+        items the Hessian is inverted once;
         beyond, each item takes a sparse system.
         """
         check_is_fitted(self)
@@ -361,7 +373,7 @@ class BradleyTerry(PredictsVotes, HasDifferences, HasFragility, HasJudges, BaseE
         >>> model = BradleyTerry(order_effect=True)
         >>> (home,) = model.fit(list("xyxy") * 9, list("yxyx") * 9, outcome=[1, 1, 0, 1] * 9).effects()
         >>> home.name, round(home.value, 2), round(home.low, 2), round(home.high, 2)
-        ('order effect', 1.38, 0.23, 3.68)
+        ('order effect', 1.38, 0.29, 3.32)
         """
         check_confidence(confidence)
         uncertainty = self._uncertainty()
@@ -422,40 +434,52 @@ class BradleyTerry(PredictsVotes, HasDifferences, HasFragility, HasJudges, BaseE
         errors, best, worst = self._certainty(uncertainty, order, confidence, ranks)
         lows, highs = uncertainty.score_intervals(order, errors, confidence)
         matches, wins = self._comparisons.per_item()
-        names = self.items_.tolist()
+        names, scores, profiles = self.items_.tolist(), self.scores_, uncertainty.profiles
+        if profiles is not None and profiles.is_one_sided:
+            scores = uncertainty.relative(scores)
         rows = [
             LeaderboardRow(
-                int(places[k]), names[k], float(self.scores_[k]), float(error), float(low), float(high),
+                int(places[k]), names[k], float(scores[k]), float(error), float(low), float(high),
                 first, last, float(matches[k]), float(wins[k] / matches[k]) if matches[k] else None,
             )
             for k, error, low, high, first, last in zip(
                 order, errors, lows, highs, best, worst, strict=True
             )
         ]  # fmt: skip
-        return Leaderboard(rows, confidence, self._duel_note())
+        if profiles is None or not profiles.is_one_sided:
+            return Leaderboard(rows, confidence, self._judged_note())
+        reference = self.items_[profiles.reference].tolist()
+        return Leaderboard(rows, confidence, open_note(rows, profiles.n_linked), reference)
 
     def top_probabilities(self, k: int = 1) -> FloatVector:
         """Return P(the item is among the k best) of each item, in the order of `items_`.
 
-        By draws from the posterior of the scores, 20,000 for up to 500 items: a normal distribution that
-        takes clusters and weights into account, or the sample of `intervals="sampled"`. For up to 3,000
-        items.
+        By draws from the posterior of the scores, 20,000 for up to 500 items: normal distributions that take
+        clusters and weights into account, averaged over the prior's standard deviation as the probability of
+        `difference`, or the sample of `intervals="sampled"`. For up to 3,000 items.
+
+        Scores are assumed to be independent draws from one normal distribution. The probabilities are right
+        on average over such boards; if several of the best items are nearly equal, and far above the rest,
+        that of the favourite is too large.
 
         Examples
         --------
         >>> model = BradleyTerry().fit(["x"] * 30 + ["y"] * 20, ["y"] * 30 + ["x"] * 20)
         >>> model.top_probabilities().round(2)
-        array([0.91, 0.09])
+        array([0.87, 0.13])
         """
         check_is_fitted(self)
         check_count("k", k)
         n = len(self.items_)
         if n > DENSE_ITEMS:
             raise ValueError(f"top_probabilities is limited to {DENSE_ITEMS:,} items; there are {n:,}.")
-        draws, weight = self._uncertainty("posterior").score_draws(min(DRAWS, DRAWN_VALUES // n))
-        k = min(k, n)
-        top = np.argpartition(-draws, k - 1, axis=1)[:, :k]
-        return np.asarray(np.bincount(top.ravel(), np.repeat(weight, k), minlength=n), dtype=np.float64)
+        k, size = min(k, n), min(DRAWS, DRAWN_VALUES // n)
+        found = np.zeros(n)
+        for share, posterior in self._posteriors():
+            draws, weight = posterior.score_draws(max(round(share * size), 1))
+            top = np.argpartition(-draws, k - 1, axis=1)[:, :k]
+            found += share * np.bincount(top.ravel(), np.repeat(weight, k), minlength=n)
+        return found
 
     def _certainty(
         self, uncertainty: Uncertainty, order: IntVector, confidence: float, ranks: bool | None
@@ -514,7 +538,8 @@ class BradleyTerry(PredictsVotes, HasDifferences, HasFragility, HasJudges, BaseE
         diagnose(matches.items, comparisons, compared, alpha, davidson=self.ties == "davidson")
         diagnose_covariates(loss, matches.covariates.names if matches.covariates else [], alpha)
         try:
-            monitor = Monitor(self.verbose, self.callback)
+            # With judges, this fit is a start only.
+            monitor = Monitor() if matches.judge is not None else Monitor(self.verbose, self.callback)
             result = solve_comparisons(
                 loss, self._penalty(loss, alpha), tol=self.tol, max_iter=self.max_iter, monitor=monitor
             )
@@ -546,7 +571,7 @@ class BradleyTerry(PredictsVotes, HasDifferences, HasFragility, HasJudges, BaseE
             _check_sampled(matches, self.alpha)
         self._votes, self._squares = loss.total_weight, None
         if matches.weight is not None and not matches.has_counts:
-            self._votes = loss.total_weight**2 / float(matches.weight @ matches.weight)
+            self._votes = loss.total_weight**2 / _sum_of_squares(matches.weight)
             scaled = matches.weight * (self._votes / loss.total_weight)
             squares = Comparisons.count(
                 n_items, *columns, scaled**2, ordered=self.order_effect, covariates=covariates
@@ -637,11 +662,24 @@ class BradleyTerry(PredictsVotes, HasDifferences, HasFragility, HasJudges, BaseE
             debias = debias and float(self.judge_votes_.mean()) >= VOTES_PER_JUDGE
             return JudgeUncertainty(loss, JudgeState(*self._judges), debias=debias)
         if debias:
-            found = self._uncertainty_at(loss, debiased(loss, parameters), np.zeros(len(parameters)))
+            found = self._debiased(loss)
             # An order effect and scores may be impossible to tell apart.
-            if loss.n_parameters == loss.n_items or loss.n_items > DENSE_ITEMS or found.is_determined:
+            if found is not None and (
+                loss.n_parameters == loss.n_items or loss.n_items > DENSE_ITEMS or found.is_determined
+            ):
                 return found
         return self._uncertainty_at(loss, parameters, 2 * self._penalty(loss, self.alpha_))
+
+    def _debiased(self, loss: ComparisonLoss) -> Uncertainty | None:
+        """Return the uncertainty around the scores of Firth's fit; None if effects are not determined."""
+        dense = loss.n_parameters <= EVIDENCE_ITEMS
+        try:
+            fit = FirthFit(loss, self._parameters, self._n_votes(loss), dense=dense)
+        except (np.linalg.LinAlgError, UnboundedScoresError):
+            return None
+        found = self._uncertainty_at(loss, fit.parameters, np.zeros(loss.n_parameters))
+        found.set_profiles(Profiles(fit))
+        return found
 
     def _uncertainty_at(
         self, loss: ComparisonLoss, parameters: FloatVector, ridge: FloatVector
@@ -670,6 +708,19 @@ class BradleyTerry(PredictsVotes, HasDifferences, HasFragility, HasJudges, BaseE
         ridge = 2 * self._penalty(loss, self.alpha_)
         return Uncertainty(loss, self._parameters, ridge, self._n_votes(loss))
 
+    def _posteriors(self) -> list[tuple[float, Uncertainty]]:
+        """Return posteriors of the scores, one per standard deviation of the prior, and their weights."""
+        loss = self._loss()
+        is_judged = getattr(self, "_duels", None) is not None or getattr(self, "_judges", None) is not None
+        is_learned = getattr(self, "prior_sd_", None) is not None and loss.n_parameters <= EVIDENCE_ITEMS
+        if self.intervals == "sampled" or is_judged or not is_learned:
+            return [(1.0, self._uncertainty("posterior" if self.alpha_ else None))]
+        prior = Prior(loss, self._penalty(loss, self.alpha_)[loss.n_items :], self._n_votes(loss))
+        return [
+            (weight, self._uncertainty_at(loss, prior.fitted(log_sd)[0], 2 * prior.penalty(log_sd)))
+            for log_sd, weight in prior.weighted_grid()
+        ]
+
     def _numbers_of(self, names: Any, argument: str) -> IntVector:
         """Return the index of one name, or those of a column of names."""
         check_is_fitted(self)
@@ -692,6 +743,18 @@ def _sampled(model: BradleyTerry, loss: ComparisonLoss) -> SampledUncertainty:
     log_sd = None if model.prior_sd_ is not None else -0.5 * np.log(2.0 * votes * model.alpha_)
     sample = sampled_posterior(Prior(loss, penalty[loss.n_items :], votes), log_sd)
     return SampledUncertainty(loss, model._parameters, 2 * penalty, votes, sample)
+
+
+def _sum_of_squares(weight: FloatVector) -> float:
+    """Return the sum of squared weights; refuse weights whose squares are not normal numbers."""
+    with np.errstate(over="ignore", under="ignore"):
+        found = float(weight @ weight)
+    if not np.finfo(float).tiny <= found < np.inf:
+        raise ValueError(
+            f"weight has values up to {float(weight.max()):.3g}, whose squares are not numbers of double "
+            "precision; multiply all weights by a constant, which changes no result."
+        )
+    return found
 
 
 def _check_sampled(matches: Matches, alpha: float | None) -> None:

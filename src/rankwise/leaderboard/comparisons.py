@@ -122,23 +122,30 @@ class Comparisons:
         """Return the connected components of the comparisons, the largest first."""
         return _parts(self.matrix(np.ones(len(self.second))), "weak")
 
+    def strong_parts(self) -> list[IntVector]:
+        """Return the groups of items that chains of wins or ties link both ways, the largest first."""
+        if self._all_within_reach():
+            return [np.arange(self.n_items)]
+        return _parts(self.beaten(), "strong")
+
     def one_sided(self) -> list[IntVector]:
         """Return groups of items that won, or lost, every comparison with items outside of the group.
 
         Without such groups, scores have a finite optimum without a penalty (Ford 1957): they are the sources
-        and sinks among the strongly connected components of the graph of wins.
+        and sinks among the strongly connected components of the graph of wins. The largest component, if it
+        has several items, is "the others", from whose side the rest is one-sided.
         """
         if self._all_within_reach():
             return []
-        beaten = self.beaten()
-        parts = _parts(beaten, "strong")
+        beaten, parts = self.beaten(), self.strong_parts()
         part_of = np.empty(self.n_items, dtype=np.int64)
         for number, items in enumerate(parts):
             part_of[items] = number
         better, worse = part_of[beaten.tocoo().row], part_of[beaten.tocoo().col]
         across = better != worse
         lost, won = (np.isin(np.arange(len(parts)), side[across]) for side in (worse, better))
-        return [items for items, up, down in zip(parts, won, lost, strict=True) if up != down]
+        sided = [items for items, up, down in zip(parts, won, lost, strict=True) if up != down]
+        return [items for items in sided if items is not parts[0] or len(items) == 1]
 
     def _all_within_reach(self) -> bool:
         """Return whether a few steps prove that the graph of wins is strongly connected."""

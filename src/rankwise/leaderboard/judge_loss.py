@@ -13,6 +13,7 @@ from scipy.special import expit
 from rankwise.core.types import FloatArray, FloatVector, IntVector
 from rankwise.leaderboard.clusters import ClusterCounts
 from rankwise.leaderboard.matches import Matches
+from rankwise.solvers.result import Monitor
 
 # A Newton step stops the method if it predicts a decrease below this, in units of log likelihood.
 DECREASE_TOL = 1e-10
@@ -267,22 +268,46 @@ class LocalMinimum:
 
 
 def local_minimum(
-    loss: JudgeLoss, precision: FloatVector, start: FloatVector, *, max_iter: int = 100
+    loss: JudgeLoss,
+    precision: FloatVector,
+    start: FloatVector,
+    *,
+    max_iter: int = 100,
+    tol: float = 0.0,
+    progress: Progress | None = None,
 ) -> LocalMinimum:
     """Minimise over scores and judges together from a start, by Newton steps with backtracking.
 
-    If the exact Hessian is not positive definite, the step uses the Fisher information in its place.
+    If the exact Hessian is not positive definite, the step uses the Fisher information in its place. The
+    method stops at a decrease of `tol`, but not below what rounding permits.
     """
-    point = loss.at(start, precision)
+    point, enough = loss.at(start, precision), max(tol, DECREASE_TOL)
     for n_iter in range(max_iter + 1):
         step, is_exact = _newton_step(point)
         slope = float(point.gradient @ step)
-        is_done = is_exact and -slope < 2 * DECREASE_TOL
-        moved = None if is_done or n_iter == max_iter else _moved(point, step, slope)
+        is_done = is_exact and -slope < 2 * enough
+        is_last = is_done or n_iter == max_iter
+        if progress is not None:
+            is_last = progress.record(point, -0.5 * slope, enough) or is_last
+        moved = None if is_last else _moved(point, step, slope)
         if moved is None:
             break
         point = moved
     return LocalMinimum(point, n_iter, -0.5 * slope, is_done)
+
+
+@dataclass(frozen=True)
+class Progress:
+    """Reports points of a fit to a monitor, with objectives per vote."""
+
+    monitor: Monitor
+    votes: float
+
+    def record(self, point: JudgePoint, decrease: float, enough: float) -> bool:
+        """Record a point; return whether the callback asks to stop."""
+        value = point.value / self.votes
+        self.monitor.record(value, value - decrease / self.votes, point.parameters, enough / self.votes)
+        return self.monitor.stop_requested
 
 
 def _newton_step(point: JudgePoint) -> tuple[FloatVector, bool]:

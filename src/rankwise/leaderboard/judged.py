@@ -2,22 +2,28 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
-from rankwise.core.text import plural
+from rankwise.core.text import listed, plural
 from rankwise.core.types import FloatArray, FloatVector
+from rankwise.leaderboard.comparisons import Comparisons
 from rankwise.leaderboard.duels import fit_duels, read_duels, warn_of_few_votes
-from rankwise.leaderboard.judge_loss import JudgeVotes
+from rankwise.leaderboard.firth import FEW
+from rankwise.leaderboard.judge_loss import JudgeVotes, Progress
 from rankwise.leaderboard.judge_uncertainty import JudgeUncertainty
 from rankwise.leaderboard.judges import JudgeFit, fit_judges, warn_of_judges
 from rankwise.leaderboard.matches import Matches
 from rankwise.leaderboard.table import Effect
+from rankwise.solvers import Monitor
 
 # Up to this number of items covariances are computed at once.
 DENSE_ITEMS = 3000
+# Items that a note names.
+LISTED = 5
 # Attributes of fits with judges, which another fit removes.
 OF_JUDGES = (
     "judges_", "judge_slopes_", "judge_order_effects_", "judge_votes_", "judge_spreads_", "judge_weight_",
@@ -36,6 +42,11 @@ class HasJudges:
         half_life: float | None
         intervals: str
         max_iter: int
+        n_iter_: int
+        history_: dict[str, NDArray[np.float64]]
+        tol: float
+        verbose: int
+        callback: Callable[[Any], Any] | None
         order_effect: bool
         ties: str
         alpha_: float
@@ -50,6 +61,9 @@ class HasJudges:
         _votes: float
         _judges: Any
         _duels: Any
+
+        @property
+        def _comparisons(self) -> Comparisons: ...
 
         def _fit_matches(
             self, matches: Matches, features: FloatArray | None, columns: list[Any] | None
@@ -99,6 +113,18 @@ class HasJudges:
             warn_of_few_votes(self.n_comparisons_)
         return self
 
+    def _judged_note(self) -> str:
+        """Return sentences on the votes of a judge and on items whose intervals may be too short."""
+        if getattr(self, "_duels", None) is None and getattr(self, "_judges", None) is None:
+            return ""
+        matches, wins = self._comparisons.per_item()
+        few = self.items_[np.minimum(wins, matches - wins) < FEW].tolist()
+        note = self._duel_note()
+        if few:
+            names = listed([str(name) for name in few], LISTED)
+            note += f" Items with fewer than {FEW:g} wins or losses may have too short intervals: {names}."
+        return note.strip()
+
     def _duel_note(self) -> str:
         if getattr(self, "_duels", None) is None:
             return ""
@@ -117,15 +143,17 @@ class HasJudges:
         if matches.judges is None or matches.judge is None:
             return
         check_items(matches, "judge")
-        votes = JudgeVotes.count(matches)
+        votes, monitor = JudgeVotes.count(matches), Monitor(self.verbose, self.callback)
         found = fit_judges(
             votes, self.scores_, len(matches.judges), has_orders=matches.result is not None,
-            prior_sd=self._given_sd(), max_iter=self.max_iter,
+            prior_sd=self._given_sd(), max_iter=self.max_iter, tol=self.tol * self._votes * float(np.log(2)),
+            progress=Progress(monitor, self._votes),
         )  # fmt: skip
+        self.n_iter_, self.history_ = monitor.iteration, monitor.history
         self._store_judges(matches.judges, found)
         weight = np.ones(len(matches.judge)) if matches.weight is None else matches.weight
         self.judge_votes_ = np.bincount(matches.judge, weight, len(matches.judges)).astype(np.float64)
-        warn_of_judges(self.judges_, found)
+        warn_of_judges(self.judges_, found, is_stopped=monitor.stop_requested)
 
     def _store_judges(self, names: Any, found: JudgeFit) -> None:
         loss, parameters = found.loss, found.minimum.point.parameters
@@ -140,7 +168,7 @@ class HasJudges:
             self.prior_sd_ = found.spreads.scores * float(np.exp(loss.split(parameters)[1].mean()))
             self.alpha_ = 1.0 / (2.0 * self._votes * self.prior_sd_**2)
         self.objective_ = found.minimum.point.value / self._votes
-        self.gap_, self.n_iter_ = found.minimum.decrease / self._votes, found.minimum.n_iter
+        self.gap_ = found.minimum.decrease / self._votes
 
     def _judge_effects(self, uncertainty: JudgeUncertainty, confidence: float) -> list[Effect]:
         found = []

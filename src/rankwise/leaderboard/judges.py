@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,11 +16,13 @@ from rankwise.core.text import listed, plural
 from rankwise.core.types import FloatVector
 from rankwise.core.warn import warn_caller
 from rankwise.leaderboard.judge_loss import (
+    DECREASE_TOL,
     JudgeLoss,
     JudgePoint,
     JudgeSpreads,
     JudgeVotes,
     LocalMinimum,
+    Progress,
     local_minimum,
 )
 
@@ -58,6 +61,8 @@ def fit_judges(
     has_orders: bool,
     prior_sd: float | None,
     max_iter: int,
+    tol: float,
+    progress: Progress,
 ) -> JudgeFit:
     """Fit scores, slopes and order effects of judges.
 
@@ -76,13 +81,25 @@ def fit_judges(
     prior_sd : float, optional
         The standard deviation of the prior of scores; by default it is learned.
     max_iter : int
+    tol : float
+        The decrease at which the last fits stop, in units of log likelihood.
+    progress : Progress
+        It records each fit at given spreads, and each iteration of the fits at the learned ones. If it asks
+        to stop, the best scores and judges so far are kept.
     """
     signs, scores = judge_signs(votes, scores, n_judges, has_orders=has_orders, prior_sd=prior_sd or 1.0)
     loss = JudgeLoss(votes, len(scores), signs, has_orders=has_orders)
     start = loss.start(scores)
     for _ in range(2):
-        spreads, start = learned_spreads(loss, start, prior_sd)
-        minimum = local_minimum(loss, loss.precision(spreads), start, max_iter=max_iter)
+        spreads, start = learned_spreads(loss, start, prior_sd, progress)
+        if progress.monitor.stop_requested:
+            minimum = local_minimum(loss, loss.precision(spreads), start, max_iter=0)
+            break
+        minimum = local_minimum(
+            loss, loss.precision(spreads), start, max_iter=max_iter, tol=tol, progress=progress
+        )
+        if progress.monitor.stop_requested:
+            break
         better = _restarted(loss, spreads, scores, minimum.point.value - SAME, max_iter)
         if better is None:
             break
@@ -90,7 +107,7 @@ def fit_judges(
     return JudgeFit(loss, spreads, minimum)
 
 
-def warn_of_judges(names: NDArray[Any], found: JudgeFit) -> None:
+def warn_of_judges(names: NDArray[Any], found: JudgeFit, *, is_stopped: bool) -> None:
     """Warn of judges who vote against the rest, and of a fit that is no certified minimum."""
     contrary = [str(name) for name in names[found.loss.signs < 0].tolist()]
     if contrary:
@@ -99,7 +116,7 @@ def warn_of_judges(names: NDArray[Any], found: JudgeFit) -> None:
             f"{plural(len(contrary), 'judge')} {vote} against the rest, with {slope}: "
             f"{listed(contrary, LISTED)}. The majority of judges sets the direction of the ranking."
         )
-    if not found.minimum.is_certified:
+    if not (found.minimum.is_certified or is_stopped):
         warn_caller(
             f"Stopped after {plural(found.minimum.n_iter, 'iteration')} at scores and slopes that are not a "
             "certified local minimum. Raise max_iter.",
@@ -172,8 +189,12 @@ def _score_test(votes: JudgeVotes, scores: FloatVector, *, has_orders: bool) -> 
     return float((votes.won - mean * votes.total) @ apart) / variance**0.5 if variance > 0 else 0.0
 
 
+class _StoppedError(Exception):
+    """The callback asked to stop while spreads were learned."""
+
+
 def learned_spreads(
-    loss: JudgeLoss, start: FloatVector, prior_sd: float | None = None
+    loss: JudgeLoss, start: FloatVector, prior_sd: float | None = None, progress: Progress | None = None
 ) -> tuple[JudgeSpreads, FloatVector]:
     """Return the spreads that maximise the log evidence plus the log density of a prior, and the optimum.
 
@@ -181,7 +202,7 @@ def learned_spreads(
     its Hessian. log sd of scores is standard normal, as for equal judges, and the spreads of log slopes and
     of order effects are half-normal.
     """
-    evidence = _Evidence(loss, start, prior_sd)
+    evidence = _Evidence(loss, start, prior_sd, progress)
     free = [place for place in range(1 + loss.per_judge) if place or prior_sd is None]
     begin = np.log([1.0 if prior_sd is None else prior_sd, 0.5, 0.3])
 
@@ -190,21 +211,25 @@ def learned_spreads(
         logs[free] = some
         return -evidence.log_posterior(logs)
 
-    found = minimize(
-        objective, begin[free], method="L-BFGS-B",
-        bounds=[tuple(np.log(BOUNDS[place])) for place in free],
-        options={"eps": DIFFERENCE, "ftol": 1e-7, "gtol": 1e-3},
-    )  # fmt: skip
     logs = begin.copy()
-    logs[free] = found.x
+    with contextlib.suppress(_StoppedError):
+        found = minimize(
+            objective, begin[free], method="L-BFGS-B",
+            bounds=[tuple(np.log(BOUNDS[place])) for place in free],
+            options={"eps": DIFFERENCE, "ftol": 1e-7, "gtol": 1e-3},
+        )  # fmt: skip
+        logs[free] = found.x
     return JudgeSpreads(*np.exp(logs).tolist()), evidence.parameters
 
 
 class _Evidence:
     """The evidence as a function of the logarithms of the spreads; each call starts at the last optimum."""
 
-    def __init__(self, loss: JudgeLoss, start: FloatVector, prior_sd: float | None) -> None:
+    def __init__(
+        self, loss: JudgeLoss, start: FloatVector, prior_sd: float | None, progress: Progress | None
+    ) -> None:
         self.loss, self.parameters, self._learns_scores = loss, start, prior_sd is None
+        self._progress = progress
 
     def log_posterior(self, logs: FloatVector) -> float:
         """Return the log evidence plus the log prior density."""
@@ -212,6 +237,8 @@ class _Evidence:
         precision = loss.precision(spreads)
         found = local_minimum(loss, precision, self.parameters)
         self.parameters = found.point.parameters
+        if self._progress is not None and self._progress.record(found.point, found.decrease, DECREASE_TOL):
+            raise _StoppedError
         hessian = found.point.hessian(exact=found.is_certified)
         value = 0.5 * float(np.log(precision).sum()) - found.point.value - 0.5 * hessian.log_determinant()
         if self._learns_scores:

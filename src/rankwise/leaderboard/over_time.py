@@ -91,7 +91,7 @@ def ratings_over_time(
     Each fit uses all votes until then, so with `half_life` a score follows the item, and without it moves
     slowly. A prior that is given by alpha, as a penalty of the fit to all votes, is the same in all fits.
     Scores are relative to the mean of the items that have votes until then. Periods without votes are left
-    out, as are the first ones if all votes until then are of one cluster. One fit per period.
+    out, as are the first ones if all votes until then are of fewer than three clusters. One fit per period.
 
     Parameters
     ----------
@@ -123,7 +123,7 @@ def ratings_over_time(
     found = Ratings()
     for last, label in enumerate(labels):
         rows = np.flatnonzero(number <= last)
-        if votes.has_one_cluster(rows):
+        if votes.has_few_clusters(rows):
             continue
         model = clone(estimator).set_params(verbose=0, callback=None)
         if model.alpha is not None:

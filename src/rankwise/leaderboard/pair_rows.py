@@ -82,7 +82,7 @@ def pair_table(model: BradleyTerry, top: int = 5, *, confidence: float = 0.95) -
     >>> model = BradleyTerry().fit(list("xxxxyyyzzx"), list("yyyzzzxxyz"))
     >>> print(pair_table(model, 2))
     item  against  difference    from     to   wins   from     to
-    x     y             0.357  -1.045  2.544  58.3%  26.0%  92.7%
+    x     y             0.357  -0.927  2.440  58.3%  28.3%  92.0%
     """
     check_is_fitted(model)
     check_count("top", top)

@@ -21,6 +21,8 @@ MAX_UPDATES = 50
 DIFFERENCE = 1e-3
 # Mean squared difference of scores in matches, relative to that of pairs drawn at random.
 CLOSE_PAIRS = 0.6
+# The grid of log sd over which a probability is averaged, and the least weight of its points.
+GRID, LEAST_WEIGHT = np.linspace(np.log(SMALLEST), np.log(LARGEST), 20), 1e-4
 # Fewer items have few other opponents to choose.
 FEW_ITEMS = 10
 
@@ -58,6 +60,20 @@ class Prior:
         _, objective, hessian = self.fitted(log_sd)
         value = self.votes * objective + self.loss.n_items * log_sd
         return -float(value + 0.5 * hessian.log_determinant())
+
+    def weighted_grid(self) -> list[tuple[float, float]]:
+        """Return values of log sd and their posterior probabilities, with a half-normal prior of scale 1.
+
+        One warm fit and one determinant per value.
+        """
+        logs = np.array([self.log_evidence(log_sd) for log_sd in GRID[::-1]])[::-1]
+        logs = logs + GRID - 0.5 * np.exp(2.0 * GRID)
+        weights = np.exp(logs - logs.max())
+        weights[weights < LEAST_WEIGHT * weights.sum()] = 0.0
+        weights /= weights.sum()
+        return [
+            (float(log_sd), float(weight)) for log_sd, weight in zip(GRID, weights, strict=True) if weight
+        ]
 
     def traces(
         self, log_sd: float, parameters: FloatVector, hessian: ComparisonHessian

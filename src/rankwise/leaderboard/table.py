@@ -2,21 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from html import escape
 from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.stats import norm, t
 
-from rankwise.core.text import html_table, table
-from rankwise.core.types import FloatArray, IntVector
+from rankwise.core.text import html_table, listed, table
+from rankwise.core.types import FloatArray, FloatVector, IntVector
 from rankwise.leaderboard.uncertainty import normal_draws
 
 # Draws of the scores, from which quantiles are found.
 DRAWS = 2000
 # Elo of the mean score, and per unit of score: 400 for odds of 10 to 1.
 ELO_CENTRE, ELO_UNIT = 1000, 400.0 / np.log(10.0)
+# Items that a note names.
+LISTED = 5
 HEADER = ("rank", "item", "score", "from", "to", "ranks", "matches", "won")
 
 
@@ -39,9 +41,10 @@ class LeaderboardRow(NamedTuple):
         1 for the highest score; equal scores have the same rank.
     item : name
     score, standard_error, low, high : float
-        The score is relative to the mean of all items; `low` to `high` is its confidence interval.
+        The score is relative to the mean of all items, or of `Leaderboard.reference`;
+        `low` to `high` is its confidence interval. An end that the votes do not bound is infinite.
     best_rank, worst_rank : int or None
-        The range that contains the true rank with that confidence; None if it was not computed.
+        The confidence set of the rank, for this item alone; None if it was not computed.
     matches : float
         The total weight of the matches of the item.
     won : float or None
@@ -85,11 +88,15 @@ class Leaderboard(list[LeaderboardRow]):
         The confidence level of the intervals and of each range of ranks.
     note : str
         A sentence below the table, or nothing.
+    reference : list of names
+        The items to whose mean the scores are relative; empty for all.
     """
 
-    def __init__(self, rows: Iterable[LeaderboardRow], confidence: float, note: str = "") -> None:
+    def __init__(
+        self, rows: Iterable[LeaderboardRow], confidence: float, note: str = "", reference: Iterable[Any] = ()
+    ) -> None:
         super().__init__(rows)
-        self.confidence, self.note = confidence, note
+        self.confidence, self.note, self.reference = confidence, note, list(reference)
 
     def cells(self) -> list[list[str]]:
         """Return the rows as text, in the order of `HEADER`."""
@@ -112,6 +119,46 @@ class Leaderboard(list[LeaderboardRow]):
         return html_table(HEADER, self.cells()) + (f"<p>{escape(self.note)}</p>" if self.note else "")
 
 
+def open_note(rows: Sequence[LeaderboardRow], n_linked: int) -> str:
+    """Return a sentence on the items whose scores the votes do not bound.
+
+    Examples
+    --------
+    >>> row = LeaderboardRow(1, "x", 1.0, 0.5, 0.0, np.inf, 1, 1, 3.0, 1.0)
+    >>> open_note([row], 5)
+    'The votes give no upper bound for the score of x. Scores are relative to the mean of the 5 items that wins and losses link in both directions.'
+    """  # noqa: E501
+    told = []
+    for bound, is_open in (
+        ("upper", [row.high == np.inf for row in rows]),
+        ("lower", [row.low == -np.inf for row in rows]),
+    ):
+        names = [str(row.item) for row, one in zip(rows, is_open, strict=True) if one]
+        if names:
+            noun = "score" if len(names) == 1 else "scores"
+            told.append(f"The votes give no {bound} bound for the {noun} of {listed(names, LISTED)}.")
+    linked = f"the {n_linked:,} items that wins and losses link in both directions"
+    return " ".join([*told, f"Scores are relative to the mean of {linked if n_linked else 'all items'}."])
+
+
+def drawn_ends(rows: Sequence[Any]) -> tuple[FloatVector, FloatVector]:
+    """Return the ends of the intervals of rows for a picture: infinite ones are beyond all finite ones.
+
+    Examples
+    --------
+    >>> row = LeaderboardRow(1, "x", 1.0, 0.5, 0.0, np.inf, 1, 1, 3.0, 1.0)
+    >>> low, high = drawn_ends([row])
+    >>> low.tolist(), high.tolist()
+    ([0.0], [1.1])
+    """
+    values, low, high = np.array([(row.score, row.low, row.high) for row in rows]).reshape(-1, 3).T
+    known = np.concatenate([values, low, high])
+    known = known[np.isfinite(known)]
+    least, most = (float(known.min()), float(known.max())) if len(known) else (0.0, 0.0)
+    space = 0.1 * (most - least)
+    return np.maximum(low, least - space), np.minimum(high, most + space)
+
+
 def critical_value(confidence: float, n_intervals: int = 1) -> float:
     """Return the half-width of an interval in standard errors, with Bonferroni's correction for several.
 
@@ -130,8 +177,9 @@ def rank_ranges(
 
     The best rank is 1 + the number of items significantly above, the worst n - the number significantly
     below. A difference is significant if it is more than z standard errors, with Bonferroni's correction for
-    the n - 1 differences of an item, so the range contains the true rank with at least the given confidence
-    (Mogstad, Romano, Shaikh and Wilhelm 2024). O(n_items^2), in the memory of one block.
+    the n - 1 differences of an item, so the range of one item contains its true rank with at least the given
+    confidence, as far as the errors of scores are normal (Mogstad, Romano, Shaikh and Wilhelm 2024). The
+    ranges of all items together have a lower one. O(n_items^2), in the memory of one block.
 
     Parameters
     ----------
@@ -180,7 +228,8 @@ def step_down_ranges(
     item, each can err in one direction only, that of the false sign. The critical value is the quantile of
     the largest such error of all differences, over draws of the scores with their covariance, and over all
     places of the item in the order of the others. Items that are excluded leave the comparison, and the rest
-    is compared again. O(n_draws n_items) per item and step.
+    is compared again. The set is for one item, not for all items at once. O(n_draws n_items) per item and
+    step.
 
     Parameters
     ----------
@@ -198,8 +247,8 @@ def step_down_ranges(
     >>> best, worst
     (array([1, 2, 2]), array([1, 3, 3]))
     """
-    n, draws = len(scores), normal_draws(covariance, DRAWS, freedom)
-    own, order = np.diag(covariance), np.argsort(-scores, kind="stable")
+    n, draws, own = len(scores), normal_draws(scores, covariance, DRAWS, freedom), np.diag(covariance)
+    order = np.lexsort((own, -scores))
     errors = np.sqrt(np.maximum(own[:, None] + own - 2 * covariance, np.finfo(float).tiny))
     items = np.arange(n) if items is None else items
     best, worst = np.ones(len(items), dtype=np.int64), np.full(len(items), n)

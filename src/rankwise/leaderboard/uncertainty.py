@@ -11,21 +11,14 @@ from scipy.stats import norm, t
 from rankwise.core.types import FloatArray, FloatVector, IntVector
 from rankwise.leaderboard.clusters import ClusterCounts, ClusterScores
 from rankwise.leaderboard.comparisons import Comparisons
+from rankwise.leaderboard.firth import Profiles
 from rankwise.leaderboard.loss import ComparisonLoss
 from rankwise.leaderboard.posterior import PosteriorSample
 
 # Residuals of systems relative to their targets; the relative error of a variance is about the square.
 TOL, BLOCK_TOL = 1e-10, 1e-5
-
-
-def debiased(loss: ComparisonLoss, parameters: FloatVector) -> FloatVector:
-    """Return p + J^+ g: one Newton step of the log likelihood, with score g and information J, from p.
-
-    From a penalised optimum the step removes the bias of the penalty to first order. If an item won all its
-    matches, the likelihood has no maximum; one step is still finite.
-    """
-    at = loss.at(parameters)
-    return parameters + at.hessian(np.zeros(len(parameters))).solve(-at.gradient, TOL)
+# The least variance of a direction in draws, relative to the mean variance of a score.
+RIDGE = 1e-9
 
 
 class SingularCovarianceError(ValueError):
@@ -51,13 +44,24 @@ class Uncertainty:
         The number of votes of which the loss is the mean.
     """
 
+    # With profiles, scores are relative to their reference, and some intervals are not of the Wald type.
+    profiles: Profiles | None = None
+
     def __init__(
         self, loss: ComparisonLoss, parameters: FloatVector, ridge: FloatVector, votes: float
     ) -> None:
         self.loss, self.parameters, self.ridge, self.votes = loss, parameters, ridge, votes
         self.hessian = loss.at(parameters).hessian(ridge)
-        scores = loss.scores(parameters)
-        self.centre = scores - scores.mean()
+        self.centre = self.relative(loss.scores(parameters))
+
+    def set_profiles(self, profiles: Profiles) -> None:
+        """Bound the intervals of items with few votes by profiles."""
+        self.profiles = profiles
+        self.centre = self.relative(self.centre)
+
+    def relative(self, scores: FloatArray) -> FloatArray:
+        """Return scores, or columns of scores, minus the mean of all, or that of the reference."""
+        return scores - (scores if self.profiles is None else scores[self.profiles.reference]).mean(axis=0)
 
     def solved(self, columns: FloatArray, tol: float = TOL) -> FloatArray:
         """Return H^-1 times columns of parameters; columns of scores sum to 0."""
@@ -72,12 +76,20 @@ class Uncertainty:
         return np.full(columns.shape[1], np.inf)
 
     def contrasts(self, targets: FloatArray) -> FloatArray:
-        """Return contrasts of scores s = u + X beta, centred, as contrasts of parameters."""
-        targets = targets - targets.mean(axis=0)
+        """Return contrasts of scores s = u + X beta, relative to the reference, as those of parameters."""
+        targets = self._contrasts(targets)
         n_effects = self.loss.n_parameters - self.loss.n_linear
         return np.concatenate(
             [targets, self.loss.features.T @ targets, np.zeros((n_effects, targets.shape[1]))]
         )
+
+    def _contrasts(self, targets: FloatArray) -> FloatArray:
+        """Return the contrasts of scores that are targets of scores relative to the reference."""
+        if self.profiles is None:
+            return targets - targets.mean(axis=0)
+        targets, reference = targets.copy(), self.profiles.reference
+        targets[reference] -= targets.sum(axis=0) / len(reference)
+        return targets
 
     def variances(self, columns: FloatArray, tol: float = TOL) -> FloatVector:
         """Return the variance of each contrast of parameters, one system each."""
@@ -98,26 +110,92 @@ class Uncertainty:
         self, items: IntVector, errors: FloatVector, confidence: float
     ) -> tuple[FloatVector, FloatVector]:
         """Return the ends of the intervals of the scores of some items, given their standard errors."""
-        reach = critical_values(confidence, self.score_freedom(items)) * errors
-        return self.centre[items] - reach, self.centre[items] + reach
+        critical = critical_values(confidence, self.score_freedom(items))
+        low, high = self.centre[items] - critical * errors, self.centre[items] + critical * errors
+        if self.profiles is not None:
+            for place, item in enumerate(items.tolist()):
+                target = np.zeros(self.loss.n_items)
+                target[item] = 1.0
+                if self.profiles.few[item]:
+                    low[place], high[place] = self._profile(target, float(critical[place]))
+                below, above = self.profiles.is_bounded(item, self.profiles.reference)
+                low[place], high[place] = low[place] if below else -np.inf, high[place] if above else np.inf
+        return low, high
 
-    def difference(self, target: FloatVector, confidence: float) -> tuple[float, float, float, float]:
-        """Return the standard error of a contrast of scores, the ends of its interval and P(above 0)."""
+    def difference(self, first: int, second: int, confidence: float) -> tuple[float, float, float]:
+        """Return the standard error of a difference of two scores, and the ends of its interval."""
+        target = np.zeros(self.loss.n_items)
+        target[first] += 1.0
+        target[second] -= 1.0
         column = self.contrasts(target[:, None])
         error, centre = float(np.sqrt(self.variances(column)[0])), float(self.centre @ target)
-        reach = float(critical_values(confidence, self.freedom(column))[0]) * error
-        return error, centre - reach, centre + reach, float(norm.cdf(centre / error)) if error else 0.5
+        critical = float(critical_values(confidence, self.freedom(column))[0])
+        low, high = centre - critical * error, centre + critical * error
+        if self.profiles is not None and first != second:
+            if self.profiles.few[[first, second]].any():
+                low, high = self._profile(target, critical)
+                error = float(np.sqrt(column[:, 0] @ self.solved(column)[:, 0])) * self._inflation(column)
+            below, above = self.profiles.is_bounded(first, np.array([second]))
+            low, high = low if below else -np.inf, high if above else np.inf
+        return error, low, high
+
+    def _profile(self, target: FloatVector, critical: float) -> tuple[float, float]:
+        """Return the ends of the profile interval of a contrast of scores."""
+        assert self.profiles is not None
+        column = self.contrasts(target[:, None])
+        return self.profiles.ends(column[:, 0], critical * self._inflation(column))
+
+    def _inflation(self, column: FloatArray) -> float:
+        """Return the standard error of a contrast of few votes relative to the one for independent votes.
+
+        Residuals of an item without losses are near 0, and so is its part of a sandwich. So the ratio is at
+        least the one of the other items.
+        """
+        solved = self.solved(column)
+        if self.meat_product(solved) is None:
+            return 1.0
+        model = float(column[:, 0] @ solved[:, 0])
+        return max(float(np.sqrt(self.variances(column)[0] / model)), self.least_inflation)
+
+    @property
+    def least_inflation(self) -> float:
+        """The least ratio of standard errors of items with few votes to those for independent votes."""
+        return 1.0
+
+    def above(self, first: IntVector, second: IntVector) -> FloatVector:
+        """Return P(the first score is above the second) of each pair, by Student's t distribution."""
+        targets, columns = np.zeros((self.loss.n_items, len(first))), np.arange(len(first))
+        targets[first, columns] += 1.0
+        targets[second, columns] -= 1.0
+        contrasts = self.contrasts(targets)
+        errors, apart = np.sqrt(self.variances(contrasts)), self.centre[first] - self.centre[second]
+        values = np.divide(apart, errors, out=np.zeros(len(first)), where=errors > 0)
+        freedom = self.freedom(contrasts)
+        known = np.isfinite(freedom)
+        return np.where(known, t.cdf(values, np.where(known, freedom, 1.0)), norm.cdf(values))
 
     def score_draws(self, size: int) -> tuple[FloatArray, FloatVector]:
-        """Return draws of the centred scores, one per row, and their weights, in O(n_items^3)."""
-        draws = normal_draws(self.covariance(), size, self.least_freedom())
+        """Return draws of the scores, up to a constant per draw, and their weights, in O(n_items^3)."""
+        draws = normal_draws(self.centre, self.covariance(), size, self.least_freedom())
         return self.centre + draws, np.full(size, 1.0 / size)
 
     def covariance(self) -> FloatArray:
         """Return the covariance of the scores minus their mean, O(n_items^3)."""
         product = self.meat_product(self.inverse)
-        whole = self.inverse if product is None else self.inverse @ product
-        return self.hessian.centred_scores(self.hessian.centred_scores(whole).T)
+        if product is None:
+            return self._of_scores(self.inverse)
+        found = self._of_scores(self.inverse @ product)
+        if self.profiles is None or not self.profiles.few.any():
+            return found
+        own = np.diag(found)
+        least = self.least_inflation**2 * np.diag(self._of_scores(self.inverse))
+        raised = np.where(self.profiles.few, np.sqrt(np.maximum(own, least) / own), 1.0)
+        return raised[:, None] * found * raised
+
+    def _of_scores(self, covariance: FloatArray) -> FloatArray:
+        """Return the covariance of scores relative to the reference, from that of parameters."""
+        centred = self.hessian.centred_scores(self.hessian.centred_scores(covariance).T)
+        return self.relative(self.relative(centred).T)
 
     @cached_property
     def inverse(self) -> FloatArray:
@@ -160,7 +238,7 @@ class Uncertainty:
             product = self.meat_product(solved)
             if product is not None:
                 solved = self.solved(product, BLOCK_TOL)
-            yield self.hessian.centred_scores(solved)
+            yield self.relative(self.hessian.centred_scores(solved))
 
 
 class WeightedUncertainty(Uncertainty):
@@ -231,6 +309,15 @@ class ClusteredUncertainty(Uncertainty):
         """Return M times columns."""
         return self._meat @ columns + self.votes * self.ridge[:, None] * columns
 
+    @cached_property
+    def least_inflation(self) -> float:
+        """The root of the mean ratio of variances of scores to those for independent votes, at least 1."""
+        assert self.profiles is not None
+        ratio = np.diag(self._of_scores(self.inverse @ self.meat_product(self.inverse)))
+        ratio = ratio / np.diag(self._of_scores(self.inverse))
+        known = ratio if self.profiles.few.all() else ratio[~self.profiles.few]
+        return max(float(np.sqrt(known.mean())), 1.0)
+
     def freedom(self, columns: FloatArray) -> FloatVector:
         """Return the degrees of freedom of each contrast: the smaller of both ways."""
         solved = self.solved(columns)
@@ -274,13 +361,16 @@ class SampledUncertainty(Uncertainty):
         """Return the ends of the intervals of the scores of some items."""
         return self.sample.interval(self._scores[:, items], confidence)
 
-    def difference(self, target: FloatVector, confidence: float) -> tuple[float, float, float, float]:
-        """Return the standard error of a contrast of scores, the ends of its interval and P(above 0)."""
-        values = self._scores @ target[:, None]
+    def difference(self, first: int, second: int, confidence: float) -> tuple[float, float, float]:
+        """Return the standard error of a difference of two scores, and the ends of its interval."""
+        values = self._scores[:, [first]] - self._scores[:, [second]]
         (low,), (high,) = self.sample.interval(values, confidence)
         (error,) = np.sqrt(self.sample.mean((values - self.sample.mean(values)) ** 2))
-        (above,) = self.sample.mean(0.5 + 0.5 * np.sign(values))
-        return float(error), float(low), float(high), float(above)
+        return float(error), float(low), float(high)
+
+    def above(self, first: IntVector, second: IntVector) -> FloatVector:
+        """Return the share of draws in which the first score of each pair is above the second."""
+        return self.sample.mean(0.5 + 0.5 * np.sign(self._scores[:, first] - self._scores[:, second]))
 
     def covariance(self) -> FloatArray:
         """Return the covariance of the scores minus their mean."""
@@ -340,11 +430,21 @@ def critical_values(confidence: float, freedom: FloatVector) -> FloatVector:
     return np.where(known, t.isf(tail, np.where(known, freedom, 1.0)), norm.isf(tail))
 
 
-def normal_draws(covariance: FloatArray, size: int, freedom: float = np.inf) -> FloatArray:
-    """Return draws with mean 0, one per row: normal, or of Student's t; the same at each call."""
-    rng = np.random.default_rng(0)
-    values, vectors = np.linalg.eigh(covariance)
-    draws = rng.normal(size=(size, len(values))) @ (vectors * np.sqrt(np.maximum(values, 0.0))).T
+def normal_draws(
+    scores: FloatVector, covariance: FloatArray, size: int, freedom: float = np.inf
+) -> FloatArray:
+    """Return draws around 0, one per row: normal, or of Student's t; the same at each call.
+
+    Only differences within a draw have the covariance given; all items of a draw share a further term. The
+    draws belong to items in the order of their scores, so that they do not depend on names.
+    """
+    rng, n = np.random.default_rng(0), len(scores)
+    order = np.lexsort((np.diag(covariance), scores))
+    mean = float(np.diag(covariance).mean())
+    # Equal scores have no variance; the shift gives them one. The ridge is for other directions without any.
+    matrix = covariance[np.ix_(order, order)] + mean + RIDGE * mean * np.eye(n)
+    draws = np.empty((size, n))
+    draws[:, order] = rng.normal(size=(size, n)) @ np.linalg.cholesky(matrix).T if mean > 0 else 0.0
     if np.isfinite(freedom):
         draws /= np.sqrt(rng.chisquare(freedom, size=(size, 1)) / freedom)
-    return np.asarray(draws)
+    return draws

@@ -15,7 +15,7 @@ from rankwise.core.checks import as_array, as_they_are
 from rankwise.core.types import FloatVector, IntVector
 from rankwise.leaderboard.bradley_terry import BradleyTerry
 from rankwise.leaderboard.held_out import HeldOut
-from rankwise.leaderboard.matches import days_of, frame_columns, read_matches
+from rankwise.leaderboard.matches import FEWEST_CLUSTERS, days_of, frame_columns, read_matches
 from rankwise.solvers import InterruptedWarning
 
 
@@ -114,9 +114,9 @@ class VoteTable:
         """Return the penalty of a fit to some votes that has the same prior as alpha in a fit to all."""
         return alpha * self.size(slice(None), half_life) / self.size(rows, half_life)
 
-    def has_one_cluster(self, rows: Any) -> bool:
-        """Return whether some votes are of one cluster, from which errors cannot be computed."""
-        return any(np.ptp(codes[rows]) == 0 for codes in self.clusters or [])
+    def has_few_clusters(self, rows: Any) -> bool:
+        """Return whether some votes are of too few clusters to compute errors."""
+        return any(len(np.unique(codes[rows])) < FEWEST_CLUSTERS for codes in self.clusters or [])
 
 
 def _arrays(column: Any) -> Any:

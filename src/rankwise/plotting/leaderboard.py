@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from rankwise.evaluation.names import shortened
+from rankwise.leaderboard.table import drawn_ends
 from rankwise.plotting._axes import axes_for, draw_intervals
 
 
@@ -63,7 +64,7 @@ class LeaderboardDisplay:
         display : LeaderboardDisplay
         """
         rows = list(self.leaderboard)
-        scores, low, high = np.array([(row.score, row.low, row.high) for row in rows]).reshape(-1, 3).T
+        scores, (low, high) = np.array([row.score for row in rows]), drawn_ends(rows)
         names = [f"{row.rank}  {shortened(str(row.item), 24)}" for row in rows]
         self.ax_, self.figure_ = axes_for(self, ax, (6.0, 1.2 + 0.3 * len(rows)))
         self.errorbar_ = draw_intervals(self.ax_, scores, low, high, names, options)

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from rankwise.evaluation.names import shortened
+from rankwise.leaderboard.table import drawn_ends
 from rankwise.plotting._axes import axes_for, literal, tidy
 
 
@@ -57,7 +58,7 @@ class RatingsDisplay:
         for item in self.ratings.latest(top) if items is None else items:
             rows = self.ratings.of(item)
             x = [place[row.period] for row in rows]
-            score, low, high = np.array([(row.score, row.low, row.high) for row in rows]).reshape(-1, 3).T
+            score, (low, high) = np.array([row.score for row in rows]), drawn_ends(rows)
             name = literal(shortened(str(item), 24))
             (line,) = self.ax_.plot(x, score, **({"marker": "o", "markersize": 3, "label": name} | options))
             self.ax_.fill_between(x, low, high, color=line.get_color(), alpha=0.15, linewidth=0)

@@ -2,25 +2,28 @@
 
 from __future__ import annotations
 
+import numpy as np
+
 from rankwise.core.text import listed, plural
 from rankwise.leaderboard import BradleyTerry
 from rankwise.leaderboard.by_category import CategoryLeaderboards
 from rankwise.leaderboard.fragility import Fragility
 from rankwise.leaderboard.over_time import Ratings
-from rankwise.leaderboard.table import Leaderboard
+from rankwise.leaderboard.table import Leaderboard, drawn_ends
 from rankwise.report.leaderboard_tables import (
     category_section,
     chance_grid,
     chance_text,
     covariate_section,
     first_places,
+    interval_text,
     judge_section,
     pair_section,
     percent,
     ranking_table,
     tie_sentence,
 )
-from rankwise.report.page import Number, facts, figure, page, paragraph, section, short, text
+from rankwise.report.page import Number, facts, figure, page, paragraph, section, text
 from rankwise.report.shapes import legend
 from rankwise.report.svg import Chart, Interval, interval_chart, padded
 
@@ -47,8 +50,9 @@ def leaderboard_page(
         lead += paragraph(_first_place(chances))
     if fragility is not None:
         lead += paragraph(str(fragility))
+    note = "" if hasattr(model, "judge_weight_") else board.note
     sections = [
-        section("ranking", "Ranking", _chart(board), ranking_table(board, chances)),
+        section("ranking", "Ranking", paragraph(note), _chart(board), ranking_table(board, chances)),
         "" if ratings is None else section("time", "Ratings over time", _over_time(ratings)),
         section("matches", "Probabilities of winning", chance_grid(model, board), pair_section(model, board)),
         "" if boards is None else category_section(boards),
@@ -63,7 +67,7 @@ def leaderboard_page(
 def headline(model: BradleyTerry, board: Leaderboard) -> str:
     """Summarise the leaderboard in a sentence."""
     first = board[0]
-    ranks = f"; with {percent(board)} confidence, its true rank is {first.ranks}" if first.ranks else ""
+    ranks = f"; the {percent(board)} range of its rank is {first.ranks}" if first.ranks else ""
     over = f"{plural(model.n_comparisons_, 'match')} of {plural(len(model.items_), 'item')}"
     return f"{first.item} is ahead after {over}{ranks}."
 
@@ -77,15 +81,10 @@ def _first_place(chances: dict[object, float]) -> str:
 
 
 def _chart(board: Leaderboard) -> str:
+    shown = board[:SHOWN_IN_CHART]
     rows = [
-        Interval(
-            f"{row.rank}  {row.item}",
-            f"{row.item}: {short(row.score)}, from {short(row.low)} to {short(row.high)}",
-            row.score,
-            row.low,
-            row.high,
-        )
-        for row in board[:SHOWN_IN_CHART]
+        Interval(f"{row.rank}  {row.item}", f"{row.item}: {interval_text(row)}", row.score, low, high)
+        for row, low, high in zip(shown, *drawn_ends(shown), strict=True)
     ]
     name = f"Scores of {plural(len(rows), 'item')} with {percent(board)} intervals"
     chart = interval_chart(name, rows, "score", width=520, row_height=24)
@@ -96,15 +95,15 @@ def _over_time(ratings: Ratings) -> str:
     """Draw the scores of the best items of the last period."""
     periods, items = ratings.periods, ratings.latest(SHOWN_IN_LINES)
     place = {period: number for number, period in enumerate(periods)}
-    ends = [end for item in items for row in ratings.of(item) for end in (row.low, row.high)]
+    low, high = padded(np.concatenate(drawn_ends([row for item in items for row in ratings.of(item)])))
     last = max(len(periods) - 1, 1)
-    low, high = padded(ends)
     chart = Chart("Ratings over time", (0, last), (low, high), y_label="score", width=640, height=340)
     for style, item in enumerate(items):
         rows = ratings.of(item)
         for row in rows:
-            title = f"{item}, {row.period}: {short(row.score)}, from {short(row.low)} to {short(row.high)}"
-            chart.segment((place[row.period],) * 2, (row.low, row.high), f"whisker s{style}", title)
+            ends = max(row.low, low), min(row.high, high)
+            title = f"{item}, {row.period}: {interval_text(row)}"
+            chart.segment((place[row.period],) * 2, ends, f"whisker s{style}", title)
         x = [place[row.period] for row in rows]
         chart.line(x, [row.score for row in rows], style, dots=False, name=str(item))
     for number, anchor in ((0, "start"), (len(periods) - 1, "end")):
@@ -141,8 +140,8 @@ def _explained(model: BradleyTerry, board: Leaderboard) -> list[str]:
     if len(model.groups_) > 1:
         scores += " Scores of different groups cannot be compared."
     ranks = (
-        "The range of rank excludes the positions of items that are significantly above or below: it "
-        f"contains the true rank of the item with {level} confidence."
+        "The range of rank excludes the positions of items that are significantly above or below: it is a "
+        f"{level} confidence set for the rank of one item, not for those of all items at once."
     )
     return [f"{scores} {tie_sentence(model)}", f"{_intervals(model, level)} {ranks}"]
 

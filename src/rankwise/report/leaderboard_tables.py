@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from rankwise.core.text import listed, plural
 from rankwise.leaderboard import BradleyTerry, judge_table, pair_table
 from rankwise.leaderboard.by_category import CategoryLeaderboards
 from rankwise.leaderboard.table import ELO_CENTRE, ELO_UNIT, Leaderboard
-from rankwise.report.page import MINUS, Cell, Number, paragraph, section, share, table
+from rankwise.report.page import MINUS, Cell, Number, paragraph, section, share, short, table
 
 SHOWN_IN_GRID = 10
 SHOWN_IN_PAIRS = 5
@@ -53,7 +55,15 @@ def ranking_table(board: Leaderboard, chances: dict[object, float]) -> str:
     return table("The leaderboard", header, rows, name="leaderboard", search=search, note=note)
 
 
+def interval_text(row: Any) -> str:
+    """Return the score of a row with its interval, in words."""
+    low, high = (short(end) if np.isfinite(end) else "no limit" for end in (row.low, row.high))
+    return f"{short(row.score)}, from {low} to {high}"
+
+
 def _score(value: float) -> Number:
+    if not np.isfinite(value):
+        return Number(None, "no limit")
     return Number(value, f"{value:.3f}".replace("-", MINUS))
 
 
@@ -121,7 +131,8 @@ def tie_sentence(model: BradleyTerry) -> str:
 def judge_section(model: BradleyTerry, board: Leaderboard) -> str:
     """Return a section with the judges, or with what the votes of a judge add, if there are any."""
     if not hasattr(model, "judges_"):
-        return section("judges", "Votes of a judge", paragraph(board.note))
+        note = board.note if hasattr(model, "judge_weight_") else ""
+        return section("judges", "Votes of a judge", paragraph(note))
     found = judge_table(model, confidence=board.confidence)
     effects = [[row.slope, *([row.order_effect] if row.order_effect else [])] for row in found]
     rows: list[list[Cell]] = [
