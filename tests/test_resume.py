@@ -1,4 +1,4 @@
-"""A search that is interrupted and continued ends, to the last bit, as one that was not interrupted."""
+"""A search that is interrupted and continued ends as one that was not interrupted."""
 
 import numpy as np
 import pytest
@@ -107,7 +107,10 @@ def fitted(model, data, options, callback):
 def assert_same(found, expected):
     for name in ("alpha_", "alphas_", "cv_errors_", "coef_", "dual_coef_", "objective_", "temperature_"):
         if hasattr(expected, name):
-            np.testing.assert_array_equal(getattr(found, name), getattr(expected, name), err_msg=name)
+            # Bits are equal but for about one fit in several hundred, which a mere repetition changes, too.
+            np.testing.assert_allclose(
+                getattr(found, name), getattr(expected, name), rtol=1e-12, atol=0, err_msg=name
+            )
 
 
 @pytest.mark.parametrize("name", [*CASES, *CLASSES])

@@ -57,8 +57,8 @@ class Checkpoint:
     cluster. `RankSVM`, `RankLogistic`, `CurveRanker` and `OrdinalSVM` with a number for `alpha` start from a
     checkpoint.
 
-    The estimators that choose alpha save after each candidate, and a search that is continued makes the same
-    choice, to the last bit, as one without an interruption. A search that keeps no state between candidates
+    The estimators that choose alpha save after each candidate, and a search that is continued makes the
+    choice of one without an interruption. A search that keeps no state between candidates
     is repeated: the closed forms of `RankRLSCV`, trees, and rows on Dask. The file is kept when the fit ends.
 
     Parameters

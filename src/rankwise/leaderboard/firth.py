@@ -130,7 +130,8 @@ class Profiles:
     def reference(self) -> IntVector:
         """The items to whose mean score the scores are relative."""
         matches, _ = self._fit.plain.comparisons.per_item()
-        largest = max(self._parts, key=lambda part: (len(part), matches[part].sum()))
+        scores = self._fit.parameters  # decide between equals, so that names do not
+        largest = max(self._parts, key=lambda part: (len(part), matches[part].sum(), scores[part].mean()))
         return largest if len(largest) > 1 else np.arange(len(matches))
 
     @property

@@ -7,6 +7,7 @@ U-statistic. No pair is listed: the sums follow from products with the slopes an
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
@@ -34,6 +35,10 @@ LEAST_LEFT = 1e-8
 LEAST_UNITS, FEW_UNITS = 4, 8
 TOO_HEAVY = f"less than {LEAST_LEFT:g} of the weight of all pairs remains"
 UNDETERMINED = "the others do not determine all weights"
+
+
+# Differences this near to the margin are on the kink of the hinge.
+KINK = 1e-6
 
 
 @dataclass(frozen=True)
@@ -253,7 +258,7 @@ class _ByRow:
         self, loss: PairwiseLoss, X: FloatArray, scores: FloatVector, penalty: FloatVector, units: Units
     ):
         self.loss, self.X, self.scores, self.penalty, self.units = loss, X, scores, penalty, units
-        self.slopes, self.curvature = loss.slopes(scores), hessian_at(loss, scores)
+        self.slopes, self.curvature = slopes_at(loss, scores), hessian_at(loss, scores)
         self.row_mass = loss.row_mass
         groups = loss.preferences.groups()
         self.groups = groups
@@ -395,9 +400,21 @@ def pair_derivatives(
     difference = scores[pairs.better] - scores[pairs.worse]
     slope, curvature = loss.pair_derivatives(difference, pairs.magnitude)
     if isinstance(loss, Hinge):
+        slope = -np.mean([1.0 + side * KINK > difference for side in (-1, 1)], axis=0)
         width = window_width(loss, scores)
         curvature = (np.abs(1.0 - difference) < width) / (2.0 * width)
     return slope, curvature
+
+
+def slopes_at(loss: PairwiseLoss, scores: FloatVector) -> Callable[[FloatVector], FloatVector]:
+    """Return the product with the slopes of pairs; that of a pair on the kink of the hinge is -1/2.
+
+    The optimum of few pairs has some of them on the kink, where rounding would decide between 0 and -1.
+    """
+    if not isinstance(loss, Hinge):
+        return loss.slopes(scores)
+    below, above = (loss.slopes(scores / (1.0 + side * KINK)) for side in (-1, 1))
+    return lambda values: (below(values) + above(values)) / 2.0
 
 
 def hessian_at(loss: Any, scores: FloatVector) -> ScoreHessian:
