@@ -296,3 +296,17 @@ def test_few_clusters_are_warned_of():
     with pytest.warns(UserWarning, match="cluster has 4 values: intervals by so few clusters are very long"):
         BradleyTerry().fit(a, b, outcome=result, cluster=np.arange(len(a)) % 4)
     BradleyTerry().fit(a, b, outcome=result, cluster=np.arange(len(a)) % 5)
+
+
+@pytest.mark.parametrize("names", [[0, 1, 2, 3, 4], [4, 2, 0, 1, 3], [1, 0, 3, 4, 2]])
+def test_an_end_far_from_the_optimum_is_found_for_any_names(names):
+    """Two equal items, two that beat them always, and one that beats all: chords do not settle there."""
+    pairs = [(2, 3)] * 6 + [(3, 2)] * 6 + [(1, 2), (1, 3), (4, 2), (4, 3)] * 4 + [(1, 4), (4, 1)]
+    pairs += [(0, 1), (0, 4), (0, 2), (0, 3)] * 4
+    winner, loser = np.array(names)[np.array(pairs).T]
+    model = BradleyTerry().fit(winner, loser)
+    row = next(row for row in model.leaderboard() if row.item == names[0])
+    assert row.high == np.inf
+    reference = BradleyTerry().fit(*np.array(pairs).T).leaderboard()
+    assert row.low == pytest.approx(next(one.low for one in reference if one.item == 0), abs=0.02)
+    assert row.low < row.score

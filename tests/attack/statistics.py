@@ -114,7 +114,11 @@ def ranges_of_ranks(rng):
 
     here, there = board(np.array([f"{k:02d}" for k in range(n_items)])), board(names)
     for k in np.unique(np.concatenate([winner, loser])):
-        np.testing.assert_allclose(there[names[k]], here[f"{k:02d}"], **CLOSE)
+        first, second = here[f"{k:02d}"], there[names[k]]
+        np.testing.assert_allclose(second[:1] + second[3:], first[:1] + first[3:], **CLOSE)
+        np.testing.assert_allclose(
+            second[1:3], first[1:3], rtol=0.01, atol=0.02
+        )  # ends of profiles are found to .3%
     return 5 * len(here)
 
 

@@ -7,6 +7,7 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
+from scipy.optimize import brentq
 from scipy.sparse.csgraph import breadth_first_order
 
 from rankwise.core.types import FloatArray, FloatVector, IntVector
@@ -25,6 +26,9 @@ ROOT_TOL, MAX_ENDS, MAX_CHORDS = 3e-3, 40, 30
 MANY_PROFILES, DENSE_PROFILES = 100, 1500
 # Chords stop at this change of a parameter; systems by conjugate gradients have this relative residual.
 CHORD, CHORD_TOL = 1e-3, 1e-2
+# Ends that chords do not find are sought up to this many standard errors, by at most this many Newton steps
+# at a value, until a step promises less than this decrease of the deviance.
+MOST_REACH, MAX_NEWTON, NEWTON_TOL, SHORTEST = 1e5, 50, 1e-6, 2.0**-30
 
 
 class FirthFit:
@@ -175,7 +179,8 @@ class Profiles:
         """Follow the optimum along a contrast by Newton steps of the root of its deviance.
 
         At a value, the other parameters move by chords: Newton steps with the inverse of the Hessian at the
-        optimum, in the directions that leave the value as it is.
+        optimum, in the directions that leave the value as it is. If chords do not settle, as far from the
+        optimum of an item with few wins or losses, the end is bracketed.
         """
         loss, parameters = self._fit.loss, self._fit.parameters
         along = self._solved(column, CERTAIN)
@@ -192,13 +197,54 @@ class Profiles:
                 parameters = parameters - moved
                 if np.abs(moved).max() <= CHORD:
                     break
-            root = np.sqrt(max(2.0 * self._scale * (loss.at(parameters).value - self._at.value), 0.0))
-            if abs(root - reach) <= ROOT_TOL:
+            else:
                 break
+            root = self._root(parameters)
+            if abs(root - reach) <= ROOT_TOL:
+                return float(value)
             step = (reach - root) * root / (side * slope)
             most = abs(value - start)
             value += side * float(np.clip(step, -0.5 * most, 2.0 * most))
-        return float(value)
+        return self._bracketed(column, reach, side * np.sqrt(variance))
+
+    def _root(self, parameters: FloatVector) -> float:
+        """Return the root of the deviance at parameters."""
+        fallen = self._fit.loss.at(parameters).value - self._at.value
+        return float(np.sqrt(max(2.0 * self._scale * fallen, 0.0)))
+
+    def _bracketed(self, column: FloatVector, reach: float, step: float) -> float:
+        """Return the value of a contrast with this root of the deviance, by Newton's method at each value."""
+        parameters = self._fit.parameters
+        start = float(column @ parameters)
+
+        def beyond(length: float) -> float:
+            nonlocal parameters
+            parameters = self._optimum(column, start + length * step, parameters)
+            return self._root(parameters) - reach
+
+        most = reach
+        while beyond(most) < 0 and most < MOST_REACH:
+            most *= 2.0
+        return start + step * float(brentq(beyond, 0.0, most, xtol=ROOT_TOL)) if most < MOST_REACH else np.inf
+
+    def _optimum(self, column: FloatVector, value: float, parameters: FloatVector) -> FloatVector:
+        """Return the minimum of the loss where a contrast has a value, by damped Newton steps."""
+        loss, zero = self._fit.loss, np.zeros(len(parameters))
+        along = self._solved(column, CERTAIN)
+        parameters = parameters + along * ((value - float(column @ parameters)) / float(column @ along))
+        at = loss.at(parameters)
+        for _ in range(MAX_NEWTON):
+            hessian = at.hessian(zero)
+            moved, along = hessian.solve(at.gradient, CERTAIN), hessian.solve(column, CERTAIN)
+            moved -= along * (float(column @ moved) / float(column @ along))
+            fallen = float(at.gradient @ moved)
+            length = 1.0
+            while (new := loss.at(parameters - length * moved)).value > at.value and length > SHORTEST:
+                length /= 2.0
+            parameters, at = parameters - length * moved, new
+            if fallen <= NEWTON_TOL / self._scale:
+                break
+        return parameters
 
 
 def _with_votes(loss: ComparisonLoss, more: FloatArray) -> ComparisonLoss:
