@@ -537,3 +537,33 @@ def test_the_fit_after_leaving_queries_out_is_that_of_all_rows(parameters):
     assert model.cv_ == "leave-query-out"
     np.testing.assert_allclose(model.predict(X), expected.predict(X), rtol=1e-8, atol=1e-10)
     assert model.objective_ == pytest.approx(expected.objective_, rel=1e-10)
+
+
+@pytest.mark.filterwarnings("ignore::rankwise.model_selection.EdgeOfGridWarning")
+def test_outputs_whose_positives_share_a_fold_are_pooled():
+    generator = np.random.default_rng(12)
+    X = generator.normal(size=(100, 4))
+    Y = np.column_stack([generator.random(100) < 0.3, np.zeros(100)]).astype(float)
+    Y[:2, 1] = 1
+    folds = [(np.setdiff1d(np.arange(100), test), test) for test in np.split(np.arange(100), 10)]
+    model = RankRLSCV([1.0, 0.1], cv=folds, pooled=True, alpha_per_output=True).fit(X, Y)
+    scores = np.zeros((2, 100, 2))
+    for train, test in folds:
+        for k, alpha in enumerate([1.0, 0.1]):
+            for output in (0, 1):
+                if len(np.unique(Y[train, output])) > 1:
+                    scores[k, test, output] = RankRLS(alpha).fit(X[train], Y[train, output]).predict(X[test])
+    expected = [[ranking_error(Y[:, j], scores[k][:, j]) for j in (0, 1)] for k in (0, 1)]
+    np.testing.assert_allclose(model.cv_errors_, expected)
+    alone = RankRLSCV([1.0, 0.1], cv=folds, pooled=True).fit(X, Y[:, 1])
+    np.testing.assert_allclose(alone.cv_errors_, np.array(expected)[:, 1])
+    RankRLSCV(cv=10, pooled=True, alpha_per_output=True).fit(X, Y)
+
+
+@pytest.mark.filterwarnings("ignore::rankwise.model_selection.EdgeOfGridWarning")
+def test_folds_do_not_depend_on_the_order_of_outputs():
+    generator = np.random.default_rng(3)
+    X, Y = generator.normal(size=(60, 3)), generator.normal(size=(60, 2))
+    here, there = (RankRLSCV(cv=4, alpha_per_output=True).fit(X, part) for part in (Y, Y[:, ::-1]))
+    np.testing.assert_allclose(here.cv_errors_, there.cv_errors_[:, ::-1], rtol=1e-9)
+    np.testing.assert_array_equal(here.alpha_, there.alpha_[::-1])

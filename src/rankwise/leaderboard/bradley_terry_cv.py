@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import KW_ONLY, dataclass
+from functools import partial
 from itertools import pairwise, product
 from numbers import Integral
 from typing import Any, NamedTuple
@@ -21,7 +22,7 @@ from rankwise.leaderboard.bradley_terry import BradleyTerry
 from rankwise.leaderboard.held_out import HeldOut
 from rankwise.leaderboard.table import Leaderboard
 from rankwise.leaderboard.vote_table import VoteTable, quiet_fit
-from rankwise.model_selection.search import EdgeOfGridWarning
+from rankwise.model_selection import search
 
 # Default candidates: standard deviations of the prior, and half-lives as fractions of the span of dates.
 PRIOR_SDS = (0.125, 0.25, 0.5, 1.0, 2.0, 4.0)
@@ -133,11 +134,11 @@ class BradleyTerryCV(BaseEstimator):
         self.half_lives_ = _half_lives(self.half_lives, votes.days)
         self.alphas_ = _alphas(self.alphas, votes.size(slice(None), None))
         folds = folds_of(votes, self.cv)
-        log_loss = [
-            [self._log_loss(votes, half_life, alpha, fold) for fold in folds]
-            for half_life, alpha in product(self.half_lives_, self.alphas_)
-        ]
-        self.cv_errors_ = np.reshape(log_loss, (len(self.half_lives_), len(self.alphas_), len(folds)))
+        candidates = list(product(self.half_lives_, self.alphas_))
+        held_out = VoteFolds(partial(self._log_loss, votes), candidates, folds)
+        searching = search.Search("log_loss", callback=self.callback)
+        choice = searching.choose(held_out, np.arange(float(len(candidates))))
+        self.cv_errors_ = choice.errors.reshape(len(self.half_lives_), len(self.alphas_), len(folds))
         self.cv_results_ = _candidates(self.half_lives_, self.alphas_, self.cv_errors_)
         self.half_life_, alpha = self.cv_results_[0][:2]
         self.best_estimator_ = self._plain(
@@ -193,6 +194,22 @@ class BradleyTerryCV(BaseEstimator):
     def _best(self) -> BradleyTerry:
         check_is_fitted(self)
         return self.best_estimator_
+
+
+class VoteFolds(search.HeldOut):
+    """The log loss of held-out votes, in periods or folds, of candidates by their numbers."""
+
+    def __init__(self, log_loss: Callable[..., float], candidates: list[Any], folds: list[Fold]):
+        self._log_loss, self._candidates, self._folds = log_loss, candidates, folds
+
+    def errors(self, values: FloatArray) -> Iterator[FloatArray]:
+        """Yield the log losses of each candidate: shape (1, n_folds)."""
+        for half_life, alpha in (self._candidates[int(value)] for value in values):
+            yield np.array([[self._log_loss(half_life, alpha, fold) for fold in self._folds]])
+
+    def identity(self) -> dict[str, Any]:
+        """Return the candidates, and the number of votes of each fold."""
+        return {"candidates": self._candidates, "votes": [len(train) for train, _ in self._folds]}
 
 
 def folds_of(votes: VoteTable, cv: Any) -> list[Fold]:
@@ -303,5 +320,5 @@ def _warn_at_edge(name: str, best: float | None, candidates: list[float | None],
     warn_caller(
         f"The best {name}, {best:.3g}, is the {end} of {len(numbers)} candidates, and one beyond may be "
         f"better; pass {plural_name} with more of them.",
-        EdgeOfGridWarning,
+        search.EdgeOfGridWarning,
     )

@@ -80,6 +80,8 @@ class FoldRows:
         X, is_table = problem.X, hasattr(type(problem.X), "passes")  # a column may have that name
         self.passes = SharedPasses(X) if isinstance(X, Design) else X.passes if is_table else None
         self._known: dict[int, tuple[Part, Part]] = {}
+        # The test rows of folds without pairs to learn from; their fit is the zero function.
+        self.untrained: list[NDArray[np.int64]] = []
 
     def split(self, cv: Any, y: Any = None, qid: ArrayLike | None = None, seed: int = 0) -> list[Fold]:
         """Make the training and test rows of each fold that some output is judged by.
@@ -88,7 +90,7 @@ class FoldRows:
         queries (rows, if there are no queries) at random, or explicit pairs that share rows; anything else is
         passed to scikit-learn's `check_cv` and splits `y` by `qid`.
         """
-        from sklearn.model_selection import check_cv  # which takes long to import
+        from sklearn.model_selection import KFold, check_cv  # which takes long to import
 
         from rankwise.model_selection.splits import QueryKFold
 
@@ -97,8 +99,11 @@ class FoldRows:
             pairs = self.held_out[0].pair_folds(int(cv), seed)
             if pairs:
                 return [PairFold(*fold) for fold in pairs]
-            splitter = QueryKFold(int(cv), shuffle=True, random_state=seed)
-            return self._with_pairs(splitter.split(self.problem.X, self.held_out[0]))
+            several = len(self.held_out) > 1 and not self.held_out[0].has_queries
+            kind = KFold if several else QueryKFold  # outputs have labels in different orders
+            splitter = kind(int(cv), shuffle=True, random_state=seed)
+            X = np.empty((self.problem.X.shape[0], 0))
+            return self._with_pairs(splitter.split(X, None if several else self.held_out[0]))
         y, qid = in_memory(y), in_memory(qid)
         if isinstance(cv, QueryKFold) and qid is None:
             y = self.held_out[0]  # with its queries, or as one ranking
@@ -107,10 +112,14 @@ class FoldRows:
 
     def _with_pairs(self, splits: Iterable[RowFold]) -> list[Fold]:
         kept: list[Fold] = []
+        self.untrained = []
         missing = set(range(len(self.held_out)))
         for fold in splits:
             judged = self.judged_by(fold)
-            kept += [fold] * bool(judged)
+            if judged:
+                kept.append(fold)
+            else:
+                self.untrained.append(fold[1])
             missing.difference_update(judged)
         if missing:
             pairs = "pairs" if len(self.held_out) == 1 else f"pairs of output {min(missing)}"

@@ -166,11 +166,16 @@ class Folds(HeldOut):
             )
 
     def _pooled(self, folds: list[tuple[list[Preferences], FloatArray]]) -> FloatArray:
-        """Return the errors of the held-out scores of all folds together, shape (n_outputs, 1)."""
+        """Return the errors of the held-out scores of all folds together, shape (n_outputs, 1).
+
+        The fit to rows without pairs is the zero function.
+        """
         n_rows = self.problem.X.shape[0]
         scores = np.full((len(self.held_out), n_rows), np.nan)
+        for test in self.rows.untrained:
+            scores[:, test] = 0.0
         for test, (_, found) in zip(rows_held_out_once(self.splits, n_rows), folds, strict=True):
-            scores[:, test] = found
+            scores[:, test] = np.nan_to_num(found, nan=0.0)
         errors = []
         for output, of_output in zip(self.held_out, scores, strict=True):
             known = np.flatnonzero(~np.isnan(of_output))
