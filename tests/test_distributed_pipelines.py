@@ -28,7 +28,7 @@ from rankwise.distributed import (
     fit_steps,
     gathered,
     lazy_predictions,
-    pipelines,
+    row_blocks,
     scatter,
 )
 from rankwise.preprocessing import CurveFeatures, QueryScaler, TableEncoder
@@ -119,7 +119,7 @@ def test_means_far_from_zero_keep_their_digits():
 
 
 def test_steps_are_fitted_to_a_sample_that_is_spread_over_all_partitions(monkeypatch):
-    monkeypatch.setattr(pipelines, "SAMPLE_ROWS", 40)
+    monkeypatch.setattr(row_blocks, "SAMPLE_ROWS", 40)
     there = StandardScaler()
     found = rows_of(fit_steps([there], blocks(X)))
     np.testing.assert_allclose(there.mean_, X[::3].mean(axis=0))

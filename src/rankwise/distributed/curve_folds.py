@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from functools import partial
 from typing import Any
 from weakref import WeakKeyDictionary
 
@@ -17,14 +16,16 @@ from rankwise.curves.ranker import CurveMap
 from rankwise.curves.screen import cell_sums
 from rankwise.data.design import Design
 from rankwise.data.shared_passes import DesignPart, SharedPasses
-from rankwise.data.tally import Tally, merged_tally
 from rankwise.distributed.blocks import spread_sums
-from rankwise.distributed.curve_columns import BlockColumns, added, read_columns
-from rankwise.distributed.curve_table import CurveBlock, CurveDesign, CurveTable, validated_block
+from rankwise.distributed.curve_table import (
+    CurveBlock,
+    CurveDesign,
+    CurveTable,
+    SampledColumns,
+    validated_block,
+)
 from rankwise.distributed.design import spread_of
-from rankwise.distributed.order_statistics import EXACT_ROWS, MOST_VALUES
 
-Mask = NDArray[np.bool_]
 # A design and a vector to multiply it by.
 Factors = tuple[CurveDesign, FloatVector]
 
@@ -64,11 +65,11 @@ class CurvePart:
         self.shape = (len(rows), passes.table.shape[1])
         self.location, self.log = passes.table.location, passes.table.log
 
-    def columns(self, weighs: Mask) -> FoldColumns:
+    def columns(self, weighs: NDArray[np.bool_]) -> SampledColumns:
         """Return the columns of some of these rows."""
         chosen = np.zeros(self._passes.table.shape[0], dtype=bool)
         chosen[self._rows[weighs]] = True
-        return FoldColumns(self._passes, chosen)
+        return self._passes.table.columns(chosen)
 
     def design(self, curves: CurveMap) -> FoldDesign:
         """Return the rows as a design of the weights of curves."""
@@ -87,23 +88,6 @@ class CurvePart:
         whole = self._passes.designs[curves]
         found = [self._passes.product("look_ups", (whole, entries)) for entries in coef]
         return np.stack(found, axis=1)[self._rows]
-
-
-class FoldColumns(BlockColumns):
-    """The columns of some of the rows, described in rounds that fits share."""
-
-    def __init__(self, passes: CurvePasses, chosen: Mask):
-        super().__init__(passes.table.reader, passes.table.rows)
-        self._passes, self._chosen = passes, chosen
-
-    def counts(self, axes: list[Axis]) -> list[FloatVector]:
-        """Return the number of rows per entry of the axis of each feature."""
-        return self._passes.product("counts", (self._chosen, axes))
-
-    def _counted(self, places: Sequence[int] | None = None, most: Any = "auto") -> dict[int, Tally]:
-        if most == "auto":
-            most = None if self._chosen.sum() <= EXACT_ROWS else MOST_VALUES
-        return self._passes.product("tallies", (self._chosen, places, most))
 
 
 class FoldDesign(DesignPart):
@@ -129,18 +113,6 @@ class CurveRounds:
 
     def __init__(self, table: CurveTable):
         self._table, self._rows, self._engine = table, table.rows, table.rows.engine
-
-    def tallies(self, requests: list[tuple[Mask, Any, Any]]) -> list[dict[int, Tally]]:
-        """Return the tallies of the features at some places over chosen rows, of at most n values each."""
-        chosen, places, most = zip(*requests, strict=True)
-        tallied, merged = partial(_tallies, list(places), list(most)), partial(_merged, list(most))
-        return self._rows.reduced(tallied, merged, self._table.reader, column=np.column_stack(chosen))
-
-    def counts(self, requests: list[tuple[Mask, list[Axis]]]) -> list[list[FloatVector]]:
-        """Return the number of chosen rows per entry of the axis of each feature."""
-        chosen, axes = zip(*requests, strict=True)
-        column = np.column_stack(chosen)
-        return self._rows.reduced(_counts, _added_each, self._table.reader, list(axes), column=column)
 
     def cell_sums(self, requests: list[tuple[list[Axis], Sequence[FloatVector]]]) -> list[list[FloatArray]]:
         """Return the sums of weights over the rows in each pair of bins."""
@@ -221,31 +193,6 @@ def _spread_sums_each(blocks: list[CurveBlock], C: FloatArray) -> FloatVector:
     return np.concatenate([spread_sums(block, c) for block, c in zip(blocks, C, strict=True)])
 
 
-def _tallies(
-    places: list[Any], most: list[Any], rows: Any, chosen: Mask, reader: CurveFeatures
-) -> list[dict[int, Tally]]:
-    columns = read_columns(rows, reader)
-    return [
-        {place: merged_tally([Tally.of(columns[place][mask])], limit) for place in some or columns}
-        for mask, some, limit in zip(chosen.T, places, most, strict=True)
-    ]
-
-
-def _merged(most: list[Any], parts: list[list[dict[int, Tally]]]) -> list[dict[int, Tally]]:
-    return [
-        {place: merged_tally([one[place] for one in found], limit) for place in found[0]}
-        for found, limit in zip(zip(*parts, strict=True), most, strict=True)
-    ]
-
-
-def _counts(rows: Any, chosen: Mask, reader: CurveFeatures, axes: list[list[Axis]]) -> Any:
-    columns = read_columns(rows, reader)
-    return [
-        [axis.counts(columns[place][mask]) for place, axis in enumerate(some)]
-        for mask, some in zip(chosen.T, axes, strict=True)
-    ]
-
-
 def _cell_sums(rows: Any, weights: FloatArray, reader: CurveFeatures, axes: list[list[Axis]]) -> Any:
     """Return the sums of a block, three weights for each list of axes."""
     X = validated_block(rows, reader)
@@ -253,6 +200,11 @@ def _cell_sums(rows: Any, weights: FloatArray, reader: CurveFeatures, axes: list
         cell_sums([axis.codes(x) for axis, x in zip(some, X.T, strict=True)], some, list(own.T))
         for some, own in zip(axes, np.split(weights, len(axes), axis=1), strict=True)
     ]
+
+
+def added(parts: Sequence[list[Any]]) -> list[Any]:
+    """Return the sums of lists of arrays, entry by entry."""
+    return [sum(some[1:], some[0]) for some in zip(*parts, strict=True)]
 
 
 def _added_each(parts: list[list[list[Any]]]) -> list[list[Any]]:

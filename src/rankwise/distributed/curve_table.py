@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from rankwise.core.types import FloatArray, FloatVector
 from rankwise.curves.axis import Axis
+from rankwise.curves.columns import MemoryColumns
 from rankwise.curves.features import CurveFeatures
 from rankwise.curves.ranker import CurveMap
 from rankwise.data.categories import validated_numbers
@@ -18,14 +19,28 @@ from rankwise.data.design import Design
 from rankwise.data.product import ProductDesign
 from rankwise.data.shared_passes import SharedPasses
 from rankwise.distributed.blocks import Description, row_copies
-from rankwise.distributed.curve_columns import BlockColumns, reader_of, take_table
 from rankwise.distributed.design import DaskDesign
 from rankwise.distributed.engine import Engine, Pinned, PinnedRows
-from rankwise.distributed.row_blocks import RowBlocks, as_rows
+from rankwise.distributed.row_blocks import RowBlocks, as_rows, even_share
+
+
+class SampledColumns(MemoryColumns):
+    """The columns of a sample of `n_rows` rows."""
+
+    def __init__(self, X: FloatArray, n_rows: int):
+        super().__init__(X)
+        self._factor = n_rows / len(X)
+
+    def counts(self, axes: list[Axis]) -> list[FloatVector]:
+        """Return the number of rows per entry of the axis of each feature, as the sample tells."""
+        return [self._factor * counts for counts in super().counts(axes)]
 
 
 class CurveTable:
     """Rows on Dask for `CurveRanker`, with words and missing values.
+
+    Bins and categories are those of 100,000 rows that are spread evenly over all partitions, or of all rows
+    if there are no more.
 
     Parameters
     ----------
@@ -40,8 +55,11 @@ class CurveTable:
 
     def __init__(self, X: Any, model: Any, reset: bool = True):
         self.rows = RowBlocks.of(X)
-        if reset:
-            take_table(model, self.rows)
+        self._chosen = even_share(self.rows.n_rows)
+        # Rows that are only scored need none.
+        self._sample = (
+            validated_numbers(model, self.rows.sampled(self._chosen), reset=True) if reset else None
+        )
         self.reader = reader_of(model)
         self.shape = (self.rows.n_rows, self.rows.n_features)
         self.feature_names = self.rows.feature_names
@@ -54,9 +72,11 @@ class CurveTable:
 
         return CurvePasses(self)
 
-    def columns(self, weighs: NDArray[np.bool_]) -> BlockColumns:
-        """Return the columns of some of the rows."""
-        return BlockColumns(self.reader, self.rows.where(weighs))
+    def columns(self, weighs: NDArray[np.bool_]) -> SampledColumns:
+        """Return the columns of some of the rows, of which those in the sample stand for all."""
+        assert self._sample is not None, "rows to learn from"
+        known = self._sample[weighs[self._chosen]]
+        return SampledColumns(known if len(known) else self._sample, int(weighs.sum()))
 
     def design(self, curves: CurveMap, n_designs: int = 1) -> CurveDesign:
         """Return the rows as a design of the weights of curves; the blocks stay on the workers.
@@ -158,6 +178,15 @@ def curve_block(rows: Any, reader: CurveFeatures, curves: CurveMap) -> CurveBloc
     X = validated_block(rows, reader)
     design = CurveMap(curves.features, curves.directions).design(X)
     return CurveBlock(design.entries, design.coding, 1, design.tables)
+
+
+def reader_of(estimator: Any) -> CurveFeatures:
+    """Return a copy that holds only the column metadata; it is sent to the workers to read rows."""
+    reader = CurveFeatures()
+    for name in ("n_features_in_", "feature_names_in_", "categories_"):
+        if hasattr(estimator, name):
+            setattr(reader, name, getattr(estimator, name))
+    return reader
 
 
 def validated_block(rows: Any, reader: CurveFeatures) -> FloatArray:

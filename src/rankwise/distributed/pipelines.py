@@ -11,13 +11,11 @@ from sklearn.pipeline import Pipeline
 
 from rankwise.core.checks import as_codes
 from rankwise.core.pipelines import before_last_step, last_step, scales_queries, takes_queries
+from rankwise.distributed import row_blocks
 from rankwise.distributed.collections import as_partitions, gathered, is_distributed
 from rankwise.distributed.engine import constant, require_dask
 from rankwise.distributed.groups import split_groups
-from rankwise.distributed.row_blocks import RowBlocks, as_rows, stacked
-
-# Steps are fitted to this many rows: the standard error of a mean is then .3% of a standard deviation.
-SAMPLE_ROWS = 100_000
+from rankwise.distributed.row_blocks import RowBlocks, as_rows, even_share
 
 
 def fit_pipeline(pipeline: Any, X: Any, y: Any, *, qid: Any = None, sample_weight: Any = None) -> Any:
@@ -97,7 +95,7 @@ def fit_steps(steps: list[Any], X: Any, *, qid: Any = None) -> Any:
         query = None if qid is None else np.asarray(gathered(qid))
         require_whole_queries(query, rows.borders)
     chosen = _sampled(rows, query)
-    sample = stacked(rows.where(chosen).each(_itself))
+    sample = rows.sampled(chosen)
     part = None if query is None else query[chosen]
     for step in flat:
         fitted = step.fit(sample, None)
@@ -119,14 +117,10 @@ def _flat(steps: list[Any]) -> Any:
 
 def _sampled(rows: RowBlocks, query: NDArray[Any] | None) -> NDArray[np.bool_]:
     """Return which rows steps are fitted to: an even share, of rows or of whole queries."""
-    step = -(-rows.n_rows // SAMPLE_ROWS)
     if query is None:
-        return np.arange(rows.n_rows) % step == 0
-    return as_codes(query, "qid", rows.n_rows)[1] % step == 0
-
-
-def _itself(rows: Any) -> Any:
-    return rows
+        return even_share(rows.n_rows)
+    codes = as_codes(query, "qid", rows.n_rows)[1]
+    return codes % -(-rows.n_rows // row_blocks.SAMPLE_ROWS) == 0
 
 
 def transformed(rows: Any, sample: Any, step: Any, qid: Any) -> Any:

@@ -19,6 +19,9 @@ from rankwise.distributed.client import current_client, current_engine
 from rankwise.distributed.collections import Partitions, as_partitions
 from rankwise.distributed.engine import FAN_IN, Engine, PinnedRows
 
+# A sample of this many rows determines a mean to .3% of a standard deviation, and quantiles alike.
+SAMPLE_ROWS = 100_000
+
 
 class BlockShape(NamedTuple):
     """The shape of a block, the names of its columns if it has some, and its first row."""
@@ -146,6 +149,10 @@ class RowBlocks:
         handles = self.engine.map(partial(on_rows, taken_rows), self.handles, parts)
         return RowBlocks(self.engine, handles, [int(part.sum()) for part in parts], self.sample)
 
+    def sampled(self, chosen: NDArray[np.bool_]) -> Any:
+        """Return some of the rows, in the driver."""
+        return stacked(self.where(chosen).each(_itself))
+
     def partitions(self) -> Partitions:
         """Return the blocks as rows of a model."""
         from rankwise.distributed.blocks import as_block
@@ -210,6 +217,15 @@ def framed(X: NDArray[Any], names: Sequence[str]) -> Any:
 def taken_rows(rows: Any, chosen: NDArray[np.bool_]) -> Any:
     """Return some of the rows of a block."""
     return rows.filter(chosen) if type(rows).__module__.startswith("polars") else rows[chosen]
+
+
+def _itself(rows: Any) -> Any:
+    return rows
+
+
+def even_share(n_rows: int) -> NDArray[np.bool_]:
+    """Return which rows are in a sample that is spread evenly over all of them."""
+    return np.arange(n_rows) % -(-n_rows // SAMPLE_ROWS) == 0
 
 
 def stacked(parts: list[Any]) -> Any:

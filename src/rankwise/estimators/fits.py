@@ -182,10 +182,13 @@ class PairwiseFits:
                 raise KeyboardInterrupt
             yield result
 
-    @cached_property
+    @property
     def course(self) -> Course:
         """What fits that are compared hand on from one alpha to the next."""
-        return Course(self)
+        # Not a cached_property, which holds a lock: fits in other threads may have to answer meanwhile.
+        if "_course" not in self.__dict__:
+            self.__dict__["_course"] = Course(self)
+        return self.__dict__["_course"]
 
     def state(self) -> State | None:
         """Return the state that the next fit to compare starts from, or None if it is not in memory."""
