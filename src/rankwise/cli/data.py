@@ -152,13 +152,8 @@ def read_data(
     options: argparse.Namespace,
     n_features: int | None = None,
     known: int | None = None,
-    *,
-    light: bool = False,
 ) -> Data:
-    """Read all data of a command into memory; `known` is the number of features of a model.
-
-    With `light` the rows of svmlight files are `SparseRows`, for a command that needs no scipy.
-    """
+    """Read all data of a command into memory; `known` is the number of features of a model."""
     if getattr(options, "survival", None) is not None:
         return _read_survival(options)
     if getattr(options, "pairs", None) is not None:
@@ -167,12 +162,12 @@ def read_data(
         return _read_clicks(options)
     if is_table(options.data[0]):
         return _read_tables(options)
-    from rankwise.io.svmlight import load_svmlight, read_svmlight
+    from rankwise.io.svmlight import load_svmlight
 
     source = options.data[0] if len(options.data) == 1 else options.data
     settings = {"zero_based": options.zero_based, "n_jobs": getattr(options, "jobs", None)}
     settings["comments"] = has_row_names(options)
-    loaded = (read_svmlight if light else load_svmlight)(source, n_features=n_features, **settings)
+    loaded = load_svmlight(source, n_features=n_features, **settings)
     names = document_ids(loaded.comments)
     return Data(dense_if_smaller(of_width(loaded.X, known)), loaded.y, loaded.qid, names=names)
 
@@ -181,7 +176,7 @@ def of_width(X: Any, known: int | None, tell: bool = True) -> Any:
     """Return svmlight rows with the number of features of a model; further features are dropped."""
     import numpy as np
 
-    from rankwise.data.sparse_rows import kept_entries
+    from rankwise.data.scores import kept_entries
 
     if known is None or X.shape[1] == known:
         return X
@@ -197,8 +192,8 @@ def of_width(X: Any, known: int | None, tell: bool = True) -> Any:
     return type(X)((X.data, X.indices, X.indptr), shape=(X.shape[0], known))
 
 
-def iterate_data(options: argparse.Namespace, *, light: bool = False) -> Iterator[Data]:
-    """Yield the rows of svmlight files or tables chunk by chunk; `light` is that of `read_data`."""
+def iterate_data(options: argparse.Namespace) -> Iterator[Data]:
+    """Yield the rows of svmlight files or tables chunk by chunk."""
     for path in options.data:
         if is_table(path):
             from rankwise.io.frames import feature_columns, iter_table
@@ -210,10 +205,9 @@ def iterate_data(options: argparse.Namespace, *, light: bool = False) -> Iterato
             for chunk in iter_table(path, chunk_rows=CHUNK_ROWS, **columns):
                 yield Data(chunk.X, None, chunk.qid, list(chunk.feature_names))
         else:
-            from rankwise.io.svmlight import iter_svmlight, read_svmlight_chunks
+            from rankwise.io.svmlight import iter_svmlight
 
-            iterate = read_svmlight_chunks if light else iter_svmlight
-            for rows in iterate(path, chunk_rows=CHUNK_ROWS, zero_based=options.zero_based):
+            for rows in iter_svmlight(path, chunk_rows=CHUNK_ROWS, zero_based=options.zero_based):
                 yield Data(rows.X, None)
 
 

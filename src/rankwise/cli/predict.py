@@ -136,16 +136,15 @@ def predict_scores(options: argparse.Namespace, console: Console) -> None:
     """Load, read, score, write."""
     from rankwise.cli.dask_files import predicted_files, use_dask_files
     from rankwise.cli.data import check_data_options, take_columns_of
-    from rankwise.cli.models import load_any_model, load_scorer
+    from rankwise.cli.models import load_any_model
     from rankwise.cli.probabilities import require_probabilities
-    from rankwise.io.table_readers import is_table
 
     if options.dask is not None:
         use_dask_files(options)
 
     check_data_options(options, label_needed=False)
     start, rows = perf_counter(), 0
-    model = (load_any_model if is_table(options.data[0]) else load_scorer)(options.model)
+    model = load_any_model(options.model)
     take_columns_of([model], options)
     if options.proba:
         require_probabilities(model)
@@ -183,7 +182,6 @@ def chunks_for(model: Any, options: argparse.Namespace) -> Iterator[tuple[Any, A
     From the first gap on, the rows of a table are read all at once, too.
     """
     from rankwise.cli.data import dense_if_smaller, iterate_data, read_data
-    from rankwise.cli.models import is_light
     from rankwise.io.table_readers import NotNumbersError
 
     if scales_queries(model):
@@ -198,7 +196,7 @@ def chunks_for(model: Any, options: argparse.Namespace) -> Iterator[tuple[Any, A
         return
     n_rows = 0
     try:
-        for chunk in iterate_data(options, light=is_light(model)):
+        for chunk in iterate_data(options):
             yield dense_if_smaller(chunk.rows_for(model)), None
             n_rows += chunk.X.shape[0]
     except NotNumbersError:

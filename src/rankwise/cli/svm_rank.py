@@ -114,7 +114,7 @@ def _learn(options: Options) -> None:
     check_output(options.files[1])
     say = options.say
     say(1, "Reading training examples...", end="")
-    X, y, qid = _read(options.files[0], None, light=_is_linear(options))
+    X, y, qid = _read(options.files[0], None)
     say(1, "done")
     units = _Units.of(y, qid, options["c"], options["l"])
     say(
@@ -141,7 +141,7 @@ def _fit(options: Options, units: _Units, X: Any, y: Any, qid: Any) -> Any:
         options.say(1, f"Iter {k}: *(NumConst={k}, SV={k}, CEps={gap:.4f}, QPEps=0.0000)")
         return state.gap <= tol  # SVMrank's epsilon is not relative to the attainable improvement
 
-    model = ranker_class("rank-svm", light=_is_linear(options))(
+    model = ranker_class("rank-svm")(
         units.alpha,
         average=units.average,
         tol=tol,
@@ -232,14 +232,14 @@ def _classify(options: Options) -> None:
 
 def _scored(options: Options) -> tuple[Any, Any, Any, float]:
     """Return the scores, the labels, the queries and the time of scoring in seconds."""
-    from rankwise.cli.models import is_light, load_scorer
+    from rankwise.cli.models import load_any_model
     from rankwise.cli.scores import model_scores
 
     options.say(1, "Reading model...", end="")
-    model = load_scorer(options.files[1])
+    model = load_any_model(options.files[1])
     options.say(1, "done.")
     options.say(1, "Reading test examples...", end="")
-    X, y, qid = _read(options.files[0], last_step(model).n_features_in_, light=is_light(model))
+    X, y, qid = _read(options.files[0], last_step(model).n_features_in_)
     options.say(1, "done.")
     options.say(1, "Classifying test examples...", end="")
     start = process_time()
@@ -300,12 +300,12 @@ def decimal(score: float) -> str:
     return np.format_float_positional(score, min_digits=8)
 
 
-def _read(path: str, n_features: int | None, light: bool) -> tuple[Any, Any, Any]:
+def _read(path: str, n_features: int | None) -> tuple[Any, Any, Any]:
     """Read a file; features beyond those of a model are dropped, as in SVMrank."""
     from rankwise.cli.data import dense_if_smaller, of_width
-    from rankwise.io.svmlight import load_svmlight, read_svmlight
+    from rankwise.io.svmlight import load_svmlight
 
-    read = (read_svmlight if light else load_svmlight)(path, n_jobs=available_cores())
+    read = load_svmlight(path, n_jobs=available_cores())
     if read.X.shape[0] == 0:
         raise ValueError(f"{path!r} has no examples.")
     return dense_if_smaller(of_width(read.X, n_features, tell=False)), read.y, read.qid

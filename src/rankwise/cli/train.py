@@ -99,7 +99,7 @@ def run(options: argparse.Namespace, console: Console) -> None:
     check_output(options.output)
     with dask_client(options, console):
         start = perf_counter()
-        data = read_rows(options, console, recipe.light)
+        data = read_rows(options, console)
         reading = perf_counter() - start
         require_rows(data)
         with arrays_of_stream(options):
@@ -141,13 +141,13 @@ def search(options: argparse.Namespace, console: Console) -> None:
     train_auto(options, console, data, perf_counter() - start)
 
 
-def read_rows(options: argparse.Namespace, console: Console, light: bool) -> Any:
+def read_rows(options: argparse.Namespace, console: Console) -> Any:
     """Read the rows into memory, into a file or onto the workers of Dask, by the options."""
     if options.dask is not None or getattr(options, "stream", None) is not None:
         return read_elsewhere(options, console)
     from rankwise.cli.data import read_data
 
-    return read_data(options, options.n_features, light=light)
+    return read_data(options, options.n_features)
 
 
 def read_elsewhere(options: argparse.Namespace, console: Console) -> Any:

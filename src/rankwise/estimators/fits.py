@@ -1,7 +1,6 @@
 """The fits of estimators to one problem for any alpha: what searches, paths and `fit` itself run.
 
-See `rankwise.model_selection.tunable`. A linear fit runs without scikit-learn, which takes longer to import
-than most commands take: it is imported where it is needed.
+See `rankwise.model_selection.tunable`.
 """
 
 from __future__ import annotations

@@ -13,9 +13,9 @@ from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from rankwise.data.sparse_rows import is_sparse
 from rankwise.io.model_layout import Arrays, Contents, ModelFileError
 from rankwise.losses import LOSSES, PairwiseLoss
 
@@ -82,7 +82,7 @@ def encode(value: Any, arrays: Arrays) -> Any:
         return items if isinstance(value, list) else {"tuple": items}
     if isinstance(value, dict):
         return {"map": [[encode(key, arrays), encode(item, arrays)] for key, item in value.items()]}
-    if is_sparse(value) and value.format == "csr":
+    if sp.issparse(value) and value.format == "csr":
         return _encode_csr(value, arrays)
     if isinstance(value, PairwiseLoss):
         return _encode_loss(value, arrays)

@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import Any, Protocol
 
 import numpy as np
+import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from rankwise.core.types import FloatArray
-from rankwise.data.sparse_rows import is_sparse
 
 
 class Root(Protocol):
@@ -168,7 +168,7 @@ class _Averages:
         if self._one is not None:
             return np.asarray(self._one[part] @ U)[None]
         product = (self._matrix if part == slice(None) else self._matrix[:, part]) @ U
-        return product.toarray() if is_sparse(product) else product
+        return product.toarray() if sp.issparse(product) else product
 
     def spread(self, means: FloatArray, part: slice = slice(None)) -> FloatArray:
         return means if self._one is not None else means[self.group[part]]
