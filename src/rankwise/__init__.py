@@ -85,7 +85,7 @@ __all__ = [
 # Rows need not be in memory: these packages know where else they can be.
 backends.announce("rankwise.distributed")
 
-# Names are imported on first use: a command that prints its help needs none.
+# Names are imported on first use, so that `import rankwise` takes little time.
 __getattr__, __dir__ = lazy_names(
     __name__,
     {

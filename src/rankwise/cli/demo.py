@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from rankwise.cli import arguments
+from rankwise.cli.demo_tasks import leaderboard, patients, search
 from rankwise.cli.output import Console
 
 if TYPE_CHECKING:
@@ -33,8 +34,6 @@ def add_parser(commands: Any) -> None:
 
 def run(options: argparse.Namespace, console: Console) -> None:
     """Learn, print, write."""
-    from rankwise.cli.demo_tasks import leaderboard, patients, search
-
     folder = Path(options.output)
     folder.mkdir(parents=True, exist_ok=True)
     tasks = [search(), leaderboard(), patients()]

@@ -8,9 +8,15 @@ import os
 from dataclasses import dataclass
 from typing import Any
 
+from rankwise import estimators
 from rankwise.cli.arguments import UsageError
 from rankwise.cli.scaling import QUERY_SCALES, make_scaler
 from rankwise.core.pipelines import has_probabilities
+from rankwise.estimators.kernel_ranker import KERNELS
+from rankwise.export import read_svmrank_model
+from rankwise.io.model_file import LEADERBOARDS, ModelFileError, load_model, save_model
+from rankwise.kernels import kernel_names
+from rankwise.model_selection.scoring import as_scoring
 
 # Options of the command line that are parameters of estimators under the same name.
 SHARED = (
@@ -68,9 +74,6 @@ class Recipe:
 
     def searching(self, options: argparse.Namespace) -> Any:
         """Return a new estimator that chooses alpha, or the trees, by the options."""
-        from rankwise import estimators
-        from rankwise.model_selection.scoring import as_scoring
-
         kind = getattr(estimators, f"{ESTIMATORS[self.method]}CV")
         known = kind().get_params(deep=False)
         given = {name: value for name, value in self.parameters.items() if name in known}
@@ -95,8 +98,6 @@ class Recipe:
 
 def ranker_class(method: str) -> Any:
     """Return the estimator of a method."""
-    from rankwise import estimators
-
     return getattr(estimators, ESTIMATORS[method])
 
 
@@ -187,8 +188,6 @@ def scoring_of(options: argparse.Namespace, ranker: Any) -> str:
     is_probabilistic, has_ranks = has_probabilities(ranker), options.method == "ordinal-svm"
     if options.scoring is None:
         return "distance" if has_ranks else "log_loss" if is_probabilistic else "error"
-    from rankwise.model_selection.scoring import as_scoring
-
     scoring = options.scoring.replace("-", "_")
     if scoring == "distance":
         if not has_ranks:
@@ -209,8 +208,6 @@ def check_kernel(kernel: str | None, options: argparse.Namespace) -> None:
         return
     if kernel in (None, "linear"):
         return
-    from rankwise.kernels import kernel_names
-
     if kernel == "precomputed":
         raise UsageError("--kernel precomputed needs a kernel matrix, which data files do not contain.")
     if kernel not in kernel_names():
@@ -219,8 +216,6 @@ def check_kernel(kernel: str | None, options: argparse.Namespace) -> None:
 
 def check_learned_kernel(kernel: str | None, options: argparse.Namespace) -> None:
     """Refuse a kernel whose scales cannot be learned, and a choice of alpha by cross-validation."""
-    from rankwise.estimators.kernel_ranker import KERNELS
-
     if kernel not in (None, "auto", *KERNELS):
         accepted = ", ".join(("auto", *KERNELS))
         raise UsageError(f"--kernel must be one of {accepted} with --method kernel; got {kernel}.")
@@ -241,11 +236,7 @@ def fit_ranker(ranker: Any, X: Any, y: Any, qid: Any, **more: Any) -> Any:
 def load_any_model(path: str) -> Any:
     """Load a model file of rankwise or of SVMrank."""
     if is_svmrank_model(path):
-        from rankwise.export import read_svmrank_model
-
         return read_svmrank_model(path)
-    from rankwise.io.model_file import LEADERBOARDS, ModelFileError, load_model
-
     model = load_model(path)
     if type(model).__name__ in LEADERBOARDS:
         raise ModelFileError(f"{path!r} scores named items, not rows; use `rankwise leaderboard`.")
@@ -254,8 +245,6 @@ def load_any_model(path: str) -> Any:
 
 def save_any_model(model: Any, path: str, **more: Any) -> None:
     """Write a model to a file of our own."""
-    from rankwise.io.model_file import save_model
-
     save_model(model, path, **more)
 
 

@@ -9,12 +9,22 @@ from dataclasses import dataclass
 from time import perf_counter
 from typing import Any
 
+import numpy as np
+
 from rankwise.cli import arguments
 from rankwise.cli.dask import add_dask_option, dask_client
+from rankwise.cli.dask_files import DaskFiles, labels_of_report, rows_of_report, use_dask_files
+from rankwise.cli.data import check_data_options
 from rankwise.cli.output import Console
 from rankwise.cli.row_names import add_id_option
+from rankwise.cli.scores import ScoreSource, dense_if_shifted, labels_for, read_for
 from rankwise.cli.slices import add_slice_option, given_slices
 from rankwise.cli.summary import add_cluster_option, inference_from
+from rankwise.cli.training import check_output
+from rankwise.core.columns import fitted_columns
+from rankwise.io.model_file import model_info
+from rankwise.io.model_layout import is_model_file
+from rankwise.report import Report
 
 EXAMPLE = """  rankwise report model.json test.txt -o report.html
   rankwise report new.json test.txt -o report.html --compare old.json scores.txt --at 1,5,10
@@ -87,11 +97,6 @@ def row_pair(text: str) -> tuple[int, int]:
 
 def run(options: argparse.Namespace, console: Console) -> None:
     """Read, score, measure, write."""
-    from rankwise.cli.dask_files import use_dask_files
-    from rankwise.cli.data import check_data_options
-    from rankwise.cli.scores import ScoreSource, read_for
-    from rankwise.cli.training import check_output
-
     if options.dask is not None:
         use_dask_files(options, ["slice"])
     check_data_options(options)
@@ -149,8 +154,6 @@ class ReportRows:
 
 def rows_in_memory(rankings: list[Any], data: Any, options: argparse.Namespace) -> ReportRows:
     """Score the data with all models but the first."""
-    from rankwise.cli.scores import dense_if_shifted, labels_for
-
     first, *others = rankings
     X = data.X if first.model is None else dense_if_shifted(first.model, data.rows_for(first.model))
     scores = [first.scores(data) if first.model is None else None, *(one.scores(data) for one in others)]
@@ -160,8 +163,6 @@ def rows_in_memory(rankings: list[Any], data: Any, options: argparse.Namespace) 
 
 def rows_on_dask(rankings: list[Any], options: argparse.Namespace, console: Console) -> ReportRows:
     """Leave rows and scores on the workers; survival times are collected."""
-    from rankwise.cli.dask_files import DaskFiles, labels_of_report, rows_of_report
-
     files = DaskFiles(rankings, options)
     scores = [
         None if number == 0 and ranking.model is not None else files.scores(number)
@@ -176,11 +177,6 @@ def rows_on_dask(rankings: list[Any], options: argparse.Namespace, console: Cons
 
 def make_report(rankings: list[Any], rows: ReportRows, options: argparse.Namespace, inference: Any) -> Any:
     """Evaluate the models, which are named by their files."""
-    import numpy as np
-
-    from rankwise.core.columns import fitted_columns
-    from rankwise.report import Report
-
     first = rankings[0]
     names = distinct_names([ranking.path for ranking in rankings])
     return Report(
@@ -210,9 +206,6 @@ def make_report(rankings: list[Any], rows: ReportRows, options: argparse.Namespa
 
 def tried_by(path: str) -> Any:
     """Return the models that a search has tried, from the metadata of a model file, or None."""
-    from rankwise.io.model_file import model_info
-    from rankwise.io.model_layout import is_model_file
-
     return model_info(path).metadata.get("tried") if is_model_file(path) else None
 
 

@@ -20,13 +20,24 @@ from dataclasses import dataclass
 from time import process_time
 from typing import Any
 
+import numpy as np
+
 from rankwise.cli.arguments import UsageError
+from rankwise.cli.data import dense_if_smaller, of_width
 from rankwise.cli.files import check_files
 from rankwise.cli.interruption import InterruptedRunError, Interruption, exit_code
-from rankwise.cli.output import complain, leave_output, sentence, standard_output
+from rankwise.cli.models import load_any_model, ranker_class, save_any_model
+from rankwise.cli.output import Console, complain, leave_output, sentence, standard_output
+from rankwise.cli.scores import model_scores
 from rankwise.cli.svm_rank_options import CLASSIFY, LEARN, Options, Program, RefusedError, parse, tell
+from rankwise.cli.training import check_output
 from rankwise.core.pipelines import last_step
 from rankwise.core.threads import available_cores
+from rankwise.io.atomic import atomic_write
+from rankwise.io.svmlight import load_svmlight
+from rankwise.io.svmrank_file import svmrank_text
+from rankwise.metrics import ranking_error
+from rankwise.preferences import NoPairsError, Preferences
 
 KERNELS = {0: "linear", 1: "poly", 2: "rbf", 3: "sigmoid"}
 
@@ -97,10 +108,6 @@ class _Units:
 
     @classmethod
     def of(cls, y: Any, qid: Any, c: float, loss: int) -> _Units:
-        import numpy as np
-
-        from rankwise.preferences import Preferences
-
         preferences = Preferences.from_scores(y, qid)
         preferences.require_pairs()
         n_queries = 1 if qid is None else len(np.unique(qid))
@@ -109,8 +116,6 @@ class _Units:
 
 
 def _learn(options: Options) -> None:
-    from rankwise.cli.training import check_output
-
     check_output(options.files[1])
     say = options.say
     say(1, "Reading training examples...", end="")
@@ -131,9 +136,6 @@ def _learn(options: Options) -> None:
 
 
 def _fit(options: Options, units: _Units, X: Any, y: Any, qid: Any) -> Any:
-    from rankwise.cli.models import ranker_class
-    from rankwise.cli.output import Console
-
     tol = units.tol(options["e"])
 
     def tell(state: Any) -> bool:
@@ -200,10 +202,6 @@ def _squared_norm(model: Any) -> float:
 
 
 def _write_model(options: Options, model: Any, n_rows: int) -> None:
-    from rankwise.cli.models import save_any_model
-    from rankwise.io.atomic import atomic_write
-    from rankwise.io.svmrank_file import svmrank_text
-
     options.say(1, "Writing learned model...", end="")
     if hasattr(model, "coef_"):
         with atomic_write(options.files[1], "w") as file:
@@ -214,9 +212,6 @@ def _write_model(options: Options, model: Any, n_rows: int) -> None:
 
 
 def _classify(options: Options) -> None:
-    from rankwise.cli.training import check_output
-    from rankwise.io.atomic import atomic_write
-
     alone = options.files[2] == "-"  # scores on standard output, all other output on standard error
     check_output(None if alone else options.files[2])
     output = standard_output() if alone else sys.stdout
@@ -232,9 +227,6 @@ def _classify(options: Options) -> None:
 
 def _scored(options: Options) -> tuple[Any, Any, Any, float]:
     """Return the scores, the labels, the queries and the time of scoring in seconds."""
-    from rankwise.cli.models import load_any_model
-    from rankwise.cli.scores import model_scores
-
     options.say(1, "Reading model...", end="")
     model = load_any_model(options.files[1])
     options.say(1, "done.")
@@ -256,11 +248,6 @@ class _Errors:
 
     @classmethod
     def of(cls, y: Any, scores: Any, qid: Any) -> _Errors:
-        import numpy as np
-
-        from rankwise.metrics import ranking_error
-        from rankwise.preferences import NoPairsError, Preferences
-
         # SVMrank counts a query without pairs as correct.
         fraction = np.nan_to_num(ranking_error(y, scores, qid, ties="error", per_query=True))
         try:
@@ -295,16 +282,11 @@ def decimal(score: float) -> str:
     >>> decimal(0.5), decimal(1e-12)
     ('0.50000000', '0.000000000001')
     """
-    import numpy as np
-
     return np.format_float_positional(score, min_digits=8)
 
 
 def _read(path: str, n_features: int | None) -> tuple[Any, Any, Any]:
     """Read a file; features beyond those of a model are dropped, as in SVMrank."""
-    from rankwise.cli.data import dense_if_smaller, of_width
-    from rankwise.io.svmlight import load_svmlight
-
     read = load_svmlight(path, n_jobs=available_cores())
     if read.X.shape[0] == 0:
         raise ValueError(f"{path!r} has no examples.")

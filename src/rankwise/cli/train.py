@@ -8,11 +8,19 @@ from typing import Any
 
 from rankwise.cli import arguments, model_options, training_report
 from rankwise.cli.arguments import UsageError
-from rankwise.cli.auto import add_auto_options, check_auto_options
+from rankwise.cli.auto import add_auto_options, check_auto_options, train_auto
+from rankwise.cli.checkpoint import RunCheckpoint
 from rankwise.cli.clicks import add_click_options, click_lines
 from rankwise.cli.dask import add_dask_option, check_dask_options, dask_client, read_partitions
+from rankwise.cli.data import check_data_options, read_data
+from rankwise.cli.mixed import rows_like
+from rankwise.cli.models import recipe_of, save_any_model
 from rankwise.cli.output import Console
+from rankwise.cli.scores import dense_if_shifted
 from rankwise.cli.stream_options import add_stream_option, arrays_of_stream, check_stream_options
+from rankwise.cli.training import check_output, learn, require_rows
+from rankwise.core.pipelines import before_last_step
+from rankwise.io.table_readers import NotNumbersError
 
 EXAMPLE = """  rankwise train train.txt -o model.json --alpha 0.001
   rankwise train train.txt.gz -o model.json --tune --scale standard
@@ -75,10 +83,6 @@ def add_parser(commands: Any) -> None:
 
 def run(options: argparse.Namespace, console: Console) -> None:
     """Read, fit, write, report."""
-    from rankwise.cli.data import check_data_options
-    from rankwise.cli.models import recipe_of
-    from rankwise.cli.training import check_output, learn, require_rows
-
     check_auto_options(options)
     if options.method == "auto":
         return search(options, console)
@@ -129,10 +133,6 @@ def check_elsewhere(options: argparse.Namespace) -> None:
 
 def search(options: argparse.Namespace, console: Console) -> None:
     """Read, try several models, write the chosen one, report."""
-    from rankwise.cli.auto import train_auto
-    from rankwise.cli.data import check_data_options, read_data
-    from rankwise.cli.training import check_output, require_rows
-
     check_data_options(options)
     check_output(options.output)
     start = perf_counter()
@@ -145,15 +145,11 @@ def read_rows(options: argparse.Namespace, console: Console) -> Any:
     """Read the rows into memory, into a file or onto the workers of Dask, by the options."""
     if options.dask is not None or getattr(options, "stream", None) is not None:
         return read_elsewhere(options, console)
-    from rankwise.cli.data import read_data
-
     return read_data(options, options.n_features)
 
 
 def read_elsewhere(options: argparse.Namespace, console: Console) -> Any:
     """Read the rows into a file or onto the workers of Dask, which take numbers alone."""
-    from rankwise.io.table_readers import NotNumbersError
-
     try:
         if options.dask is not None:
             return read_partitions(options)
@@ -167,11 +163,6 @@ def read_elsewhere(options: argparse.Namespace, console: Console) -> Any:
 
 def calibrate(outcome: Any, data: Any, options: argparse.Namespace) -> None:
     """Fit the temperature to held-out rows, which are read like the training rows."""
-    from rankwise.cli.data import read_data
-    from rankwise.cli.mixed import rows_like
-    from rankwise.cli.scores import dense_if_shifted
-    from rankwise.core.pipelines import before_last_step
-
     given = {"data": options.calibrate, "features": data.feature_names or options.features}
     given["as_text"] = data.kinds is not None
     rows = read_data(argparse.Namespace(**(vars(options) | given)), known=int(outcome.ranker.n_features_in_))
@@ -181,9 +172,6 @@ def calibrate(outcome: Any, data: Any, options: argparse.Namespace) -> None:
 
 def save(options: argparse.Namespace, data: Any, outcome: Any) -> None:
     """Write the model and delete its checkpoint."""
-    from rankwise.cli.checkpoint import RunCheckpoint
-    from rankwise.cli.models import save_any_model
-
     metadata = {"method": options.method, "alpha": outcome.alpha, "rows": len(data.y)}
     names = None if hasattr(outcome.model, "feature_names_in_") else data.feature_names
     save_any_model(outcome.model, options.output, feature_names=names, metadata=metadata)

@@ -103,10 +103,8 @@ def _encode_array(array: NDArray[Any], arrays: Arrays) -> Any:
 
 
 def _encode_csr(matrix: Any, arrays: Arrays) -> Any:
-    from scipy.sparse import isspmatrix
-
     parts = [encode(part, arrays) for part in (matrix.data, matrix.indices, matrix.indptr)]
-    return {"csr": [isspmatrix(matrix), list(matrix.shape), parts]}
+    return {"csr": [sp.isspmatrix(matrix), list(matrix.shape), parts]}
 
 
 def _encode_loss(loss: PairwiseLoss, arrays: Arrays) -> Any:
@@ -178,8 +176,6 @@ def _decode_objects(content: Any, arrays: Arrays) -> NDArray[Any]:
 
 
 def _decode_csr(content: Any, arrays: Arrays) -> Any:
-    import scipy.sparse as sp
-
     is_matrix, shape, parts = content
     data, indices, indptr = (decode(part, arrays) for part in parts)
     kind = sp.csr_matrix if is_matrix else sp.csr_array

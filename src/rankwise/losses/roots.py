@@ -7,6 +7,9 @@ from typing import Any, Protocol
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
+from scipy.linalg import solve_triangular
+from scipy.linalg.lapack import dpstrf
+from scipy.sparse import csr_array
 
 from rankwise.core.types import FloatArray
 
@@ -159,8 +162,6 @@ class _Averages:
         total = np.where(total > 0, total, 1.0)
         self._one = weight / total if n_groups == 1 else None
         if n_groups > 1:
-            from scipy.sparse import csr_array
-
             entries = (weight / total[group], (group, np.arange(n_rows)))
             self._matrix = csr_array(entries, shape=(n_groups, n_rows))
 
@@ -202,9 +203,6 @@ class PivotedRoot:
     target: FloatArray
 
     def __init__(self, L: FloatArray, pull: FloatArray):
-        from scipy.linalg import solve_triangular
-        from scipy.linalg.lapack import dpstrf
-
         factor, pivot, rank, _ = dpstrf(L, lower=0)
         self._pivot = pivot - 1
         upper = np.triu(factor)[:rank]

@@ -271,9 +271,7 @@ def pair_data(
         raise ValueError(f"X_better and X_worse must have the same columns in the same order; got {names}.")
     n = shapes[0][0]
     if sp.issparse(X_better) or sp.issparse(X_worse):
-        from scipy.sparse import vstack
-
-        X = vstack([X_better, X_worse], format="csr")
+        X = sp.vstack([X_better, X_worse], format="csr")
     else:
         X = np.concatenate([np.asarray(X_better), np.asarray(X_worse)])
     numbers = np.arange(n)

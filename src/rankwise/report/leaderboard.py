@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from rankwise import __version__
 from rankwise.core.text import listed, plural
 from rankwise.leaderboard import BradleyTerry
 from rankwise.leaderboard.by_category import CategoryLeaderboards
@@ -39,8 +40,6 @@ def leaderboard_page(
 
     The page is self-contained.
     """
-    from rankwise import __version__
-
     chances = first_places(model, board)
     lead = f'<p class="lead">{text(headline(model, board))}</p>\n'
     if chances:
