@@ -9,7 +9,6 @@ if TYPE_CHECKING:
     from rankwise import datasets, evaluation, metrics, model_selection, objectives, plotting
     from rankwise.auto.ranker import AutoRanker
     from rankwise.calibration.thresholds import fit_thresholds
-    from rankwise.data.on_disk import arrays_on_disk
     from rankwise.estimators import (
         BoostedRanker,
         BoostedRankerCV,
@@ -62,7 +61,6 @@ __all__ = [
     "RankRLSCV",
     "RankSVM",
     "RankSVMCV",
-    "arrays_on_disk",
     "datasets",
     "evaluation",
     "explain_pair",
@@ -92,7 +90,6 @@ __getattr__, __dir__ = lazy_names(
         "rankwise.auto.ranker": ["AutoRanker"],
         "rankwise.calibration.temperature": ["fit_temperature"],
         "rankwise.calibration.thresholds": ["fit_thresholds"],
-        "rankwise.data.on_disk": ["arrays_on_disk"],
         "rankwise.datasets": ["datasets"],
         "rankwise.estimators": [
             "BoostedRanker",

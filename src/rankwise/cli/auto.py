@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 PREFERENCES = ("simple", "best", "blend")
 # Options of `train` that choose or run one model.
-OF_ONE_MODEL = (*SHARED, "alpha", "alphas", "valid", "calibrate", "stream", "dask", "order", "undefined")
+OF_ONE_MODEL = (*SHARED, "alpha", "alphas", "valid", "calibrate", "dask", "order", "undefined")
 
 
 def add_auto_options(parser: Any) -> None:

@@ -87,8 +87,7 @@ def fingerprint(data: Data, settings: dict[str, Any]) -> str:
     digest = hashlib.blake2b(digest_size=16)
     kept = {name: value for name, value in settings.items() if name not in FREE_SETTINGS}
     digest.update(json.dumps(kept, sort_keys=True, default=str).encode())
-    rows = rows_digest(data.X) if data.digest is None else data.digest
-    for part in [rows, target_digest(data.y), column_digest(data.qid)]:
+    for part in [rows_digest(data.X), target_digest(data.y), column_digest(data.qid)]:
         digest.update(part)
     return digest.hexdigest()
 

@@ -59,7 +59,7 @@ def check_click_options(options: argparse.Namespace) -> None:
         if given:
             raise UsageError(f"--{given[0]} is for logs of clicks; use it with --clicked.")
         return
-    others = ("label", "survival", "pairs", "stream", "dask", "calibrate", "categories", "valid")
+    others = ("label", "survival", "pairs", "dask", "calibrate", "categories", "valid")
     for name in others:
         if getattr(options, name, None) is not None:
             raise UsageError(f"--clicked cannot be used with --{name}.")

@@ -33,7 +33,7 @@ CHUNK_ROWS = 65_536
 
 @dataclass
 class Data:
-    """Rows with their labels and queries, and a digest of the rows if reading computed one.
+    """Rows with their labels and queries.
 
     The rows of a table with words or gaps are a `MixedTable` until a model or a training decides what its
     columns are. In a training, `kinds` is what they are, and `encoder` what made numbers of them. `names` are
@@ -44,7 +44,6 @@ class Data:
     y: Any
     qid: Any = None
     feature_names: list[str] | None = None
-    digest: bytes | None = None
     kinds: list[Any] | None = None
     encoder: Any = None
     names: list[str] | None = None

@@ -8,7 +8,6 @@ import scipy.sparse as sp
 from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import MaxAbsScaler, MinMaxScaler, StandardScaler
 
-from rankwise.cli.stream import scale_rows
 from rankwise.distributed import fit_steps
 from rankwise.preprocessing import QueryScaler
 
@@ -51,7 +50,7 @@ def fit_scaled(scaler: Any, X: Any, qid: Any) -> Any:
         return fit_steps([scaler], X, qid=qid if by_query else None)
     if by_query:
         return scaler.fit_transform(X, qid=qid)
-    return scale_rows(scaler, X)
+    return scaler.fit_transform(X)
 
 
 def scales_by_query(scaler: Any) -> bool:

@@ -58,7 +58,7 @@ def run(options: argparse.Namespace, console: Console) -> None:
     check_output(options.output)
     with dask_client(options, console):
         start = perf_counter()
-        data = train.read_rows(options, console)
+        data = train.read_rows(options)
         reading = perf_counter() - start
         require_rows(data)
         compare(options, console, recipe, data, reading)
