@@ -26,7 +26,7 @@ def add_parser(commands: Any) -> None:
         run,
         "write a model for other programs",
         "Write a linear model or boosted trees, alone or after a scaler, or curves in the format of another "
-        "program (svmrank: only linear models; json: only trees and curves; onnx: kernels too).",
+        "program (svmrank: only linear models; json: only trees and curves; onnx, c and sql: no trees).",
         EXAMPLE,
     )
     parser.set_defaults(reads=("model",), writes=("output",))
