@@ -1,4 +1,4 @@
-"""Files as partitions on Dask, each read and scored by a worker, for `predict`, `evaluate` and `report`."""
+"""Files as partitions on Dask, each read and scored by a worker, for `predict` and `evaluate`."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from rankwise.cli.dask import check_dask_address, dask_client
 from rankwise.cli.data import Data, features_of_tables, read_data, read_lives, take_columns_of
 from rankwise.cli.output import Console
 from rankwise.cli.predict import scored_run, written_chunks
-from rankwise.cli.scores import dense_if_shifted, labels_for, model_scores, take_categories
+from rankwise.cli.scores import model_scores, take_categories
 from rankwise.core.checks import as_array
 from rankwise.core.memory import human_bytes
 from rankwise.core.pipelines import scales_queries
@@ -46,7 +46,7 @@ def use_dask_files(options: argparse.Namespace, refused: Sequence[str] = ()) -> 
 class ScoredFile:
     """The columns of one file: labels, queries, and for each ranking its scores and predicted grades.
 
-    Labels may be survival times, which have events. Names are those of rows, None without any.
+    Labels may be survival times, which have events.
     """
 
     y: Any
@@ -54,7 +54,6 @@ class ScoredFile:
     scores: list[Any]
     grades: list[Any]
     events: Any = None
-    names: Any = None
 
 
 class DaskFiles:
@@ -128,12 +127,6 @@ class DaskFiles:
         event, time, strata = map(in_memory, columns)
         return Preferences.from_survival(event, time, qid=strata)
 
-    @property
-    def names(self) -> list[Any] | None:
-        """The names of rows, None without any."""
-        has_names = self.engine.execute(lambda: self.column(has_names_of))
-        return self.column(names_of) if all(has_names) else None
-
     def scores(self, number: int) -> Any:
         """Return the scores of a ranking: on the workers or, of a file of scores, in memory."""
         model = self.rankings[number].model
@@ -190,8 +183,7 @@ def scored_file(path: str, given: Given) -> ScoredFile:
     rows = data if events is None else replace(data, qid=None)  # strata are no queries
     scores = [None if ranking is None else ranking.scores(rows) for ranking in given.rankings]
     grades = [predicted_of(ranking, rows) for ranking in given.rankings]
-    names = None if data.names is None else np.array(data.names, dtype=object)
-    return ScoredFile(data.y, data.qid, scores, grades, events, names)
+    return ScoredFile(data.y, data.qid, scores, grades, events)
 
 
 def predicted_of(ranking: Any, data: Data) -> Any:
@@ -226,16 +218,6 @@ def events_of(read: ScoredFile) -> Any:
     return read.events
 
 
-def names_of(read: ScoredFile) -> Any:
-    """Return the names of the rows of a file."""
-    return read.names
-
-
-def has_names_of(read: ScoredFile) -> bool:
-    """Tell whether the rows of a file have names."""
-    return read.names is not None
-
-
 def has_queries_of(read: ScoredFile) -> bool:
     """Tell whether a file has queries."""
     return read.qid is not None
@@ -259,18 +241,6 @@ def scores_of_file(read: ScoredFile, number: int) -> Any:
 def grades_of_file(read: ScoredFile, number: int) -> Any:
     """Return the grades that a model predicts."""
     return read.grades[number]
-
-
-def rows_of_report(path: str, given: Given) -> Any:
-    """Read the rows of one file as the first model takes them."""
-    data, first = given.read(path), given.rankings[0]
-    return data.X if first is None else dense_if_shifted(first.model, data.rows_for(first.model))
-
-
-def labels_of_report(read: ScoredFile, given: Given) -> Any:
-    """Return the labels of a file, or the classes of the first model."""
-    first = given.rankings[0]
-    return labels_for(None if first is None else first.model, read.y, given.options)
 
 
 @dataclass(frozen=True)
