@@ -79,7 +79,7 @@ def test_the_demo_ranks_and_writes_pages(tmp_path, capsys):
     folder = tmp_path / "report"
     assert main(["demo", "--output", str(folder)]) == 0
     printed, text = capsys.readouterr().out, (folder / "report.md").read_text()
-    assert all(line in text for line in printed.splitlines() if line.startswith(("|", "#")))
+    assert printed.startswith(text)
     for name in ("search", "leaderboard", "patients"):
         assert f"{name}.html" in printed
         assert f"]({name}.png)" in text
