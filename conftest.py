@@ -8,7 +8,6 @@ import pytest
 NEEDS = {
     "pytorch.py": "torch",
     "rankwise.objectives.networks.torch": "torch",
-    "rankwise.objectives.networks.jax": "jax",
     "networks.md": "torch",
 }
 MISSING = {name: package for name, package in NEEDS.items() if find_spec(package) is None}

@@ -16,10 +16,6 @@
 #define RANKWISE_LONG_DIGITS
 #endif
 
-#if defined(__unix__) || defined(__APPLE__)
-#define RANKWISE_MAPS_FILES
-#endif
-
 #if defined(__linux__)
 #define RANKWISE_HUGE_PAGES
 #endif

@@ -15,7 +15,6 @@
 #include <optional>
 #include <vector>
 
-#include "file_memory.hpp"
 #include "sparse_product.hpp"
 
 namespace nb = nanobind;
@@ -44,26 +43,13 @@ Output<T> own(std::unique_ptr<T[]> memory, std::size_t n) {
     return Output<T>(entries, {n}, owner);
 }
 
-// A new numpy vector of zeros in a file.
-template <class T>
-Output<T> vector_in_file(std::size_t n) {
-    void* entries = rankwise::file_memory::allocate(n * sizeof(T));
-    if (!entries) throw std::bad_alloc();
-    nb::capsule owner(entries, [](void* p) noexcept { rankwise::file_memory::release(p); });
-    return Output<T>(static_cast<T*>(entries), {n}, owner);
-}
-
 // A new, uninitialised numpy vector.
 template <class T = double>
 Output<T> new_vector(std::size_t n) {
-    if (rankwise::file_memory::wanted(n * sizeof(T))) return vector_in_file<T>(n);
     return own(std::make_unique_for_overwrite<T[]>(n), n);
 }
 
-inline OutputVector zeros(std::size_t n) {
-    if (rankwise::file_memory::wanted(n * sizeof(double))) return vector_in_file<double>(n);
-    return own(std::make_unique<double[]>(n), n);
-}
+inline OutputVector zeros(std::size_t n) { return own(std::make_unique<double[]>(n), n); }
 
 inline void check_length(std::size_t given, std::size_t expected, const char* sentence) {
     if (given != expected) throw nb::value_error(sentence);

@@ -23,7 +23,6 @@ WRITERS = {
     "curves": lambda script: script.write_table(),
     "dask_scaling": lambda script: script.draw(read(script)),
     "defaults": lambda script: script.write_tables(),
-    "from_disk": lambda script: script.draw(read(script)),
     "kernel_defaults": lambda script: script.write_tables(),
     "leaderboard": lambda script: script.write_table(),
     "rank_rls": lambda script: script.write_tables(),

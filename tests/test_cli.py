@@ -78,7 +78,7 @@ def test_the_demo_ranks_and_writes_pages(tmp_path, capsys):
     folder = tmp_path / "report"
     assert main(["demo", "--output", str(folder)]) == 0
     printed, text = capsys.readouterr().out, (folder / "report.md").read_text()
-    assert all(line in text for line in printed.splitlines() if line.startswith(("|", "#")))
+    assert printed.startswith(text)
     for name in ("search", "leaderboard", "patients"):
         assert f"{name}.html" in printed
         assert f"]({name}.png)" in text
@@ -684,15 +684,13 @@ def test_labels_beyond_float_precision_are_never_tied_silently(tmp_path, capsys)
     table.write_text("grade,x,z\n" + "".join(f"{label},{k},1\n" for k, label in enumerate(labels)))
     text.write_text("".join(f"{label} 1:{k}\n" for k, label in enumerate(labels)))
     train = ["train", "--label", "grade", "-o", tmp_path / "model.json", table]
-    for options in ([], ["--stream"]):
-        said = fails(capsys, 1, *train, *options)
-        assert "column 'grade' has distinct integers above 2^53 that are equal as float64" in said
+    said = fails(capsys, 1, *train)
+    assert "column 'grade' has distinct integers above 2^53 that are equal as float64" in said
     assert main(["train", str(text), "-o", str(tmp_path / "model.json")]) == 0
     assert "warning: Labels such as 9007199254740992.0 are read as float64" in capsys.readouterr().err
     parts = [tmp_path / f"part-{k}.csv" for k in range(3)]
     for part, line in zip(parts, table.read_text().splitlines()[1:], strict=True):
         part.write_text(f"grade,x,z\n{line}\n")
-    for options in ([], ["--stream"]):
-        assert main(list(map(str, [*train[:-1], *parts, *options]))) == 0
-        assert "warning: Labels such as 9007199254740992.0 are read as float64" in capsys.readouterr().err
+    assert main(list(map(str, [*train[:-1], *parts]))) == 0
+    assert "warning: Labels such as 9007199254740992.0 are read as float64" in capsys.readouterr().err
     assert main(["predict", str(tmp_path / "model.json"), str(table), "--label", "grade"]) == 0

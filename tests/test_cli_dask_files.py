@@ -1,4 +1,4 @@
-"""`predict`, `evaluate` and `report` with --dask: the results of memory from files."""
+"""`predict` and `evaluate` with --dask: the results of memory from files."""
 
 import re
 
@@ -97,19 +97,6 @@ def test_predictions_are_written_in_the_order_of_the_rows(folder, options, capsy
     assert (tmp_path / "there").read_text() == (tmp_path / "here").read_text()
 
 
-@pytest.mark.parametrize("model", ["model.json", "scores.txt", "grades.json"])
-@pytest.mark.parametrize("parts", PARTS)
-def test_a_report_has_the_measures_of_memory(folder, model, parts, capsys, tmp_path):
-    options = ["-o", tmp_path / "report.html", "--compare", folder / "logistic.json", "--pair", "72,75"]
-    expected, _ = result_of(capsys, "report", folder / model, folder / "all.txt", *options)
-    there = folder / f"{parts}-*.txt"
-    found, _ = result_of(capsys, "report", folder / model, there, *options, *THREADS)
-    assert_close(found | {"bytes": None}, expected | {"bytes": None})
-    page = (tmp_path / "report.html").read_text()
-    assert "The measures are those of all rows." in page
-    assert ("Queries in several partitions: 1 of 9. " in page) == (parts == "cut")
-
-
 def test_a_query_that_a_model_scales_is_in_one_file(folder, capsys, tmp_path):
     output = tmp_path / "scores.txt"
     output.write_text("before\n")
@@ -121,9 +108,6 @@ def test_a_query_that_a_model_scales_is_in_one_file(folder, capsys, tmp_path):
     assert (
         "the query 5 is in two files; omit --dask, or keep each query in one file" in capsys.readouterr().err
     )
-    for name in ("model.json", "scaled.json"):
-        command = ["report", str(folder / "scaled.json"), str(folder / "cut-*.txt"), "-o", str(output)]
-        assert main([*command, "--compare", str(folder / name), *THREADS]) == (name == "scaled.json")
 
 
 @pytest.mark.parametrize(
@@ -131,11 +115,6 @@ def test_a_query_that_a_model_scales_is_in_one_file(folder, capsys, tmp_path):
     [
         ("predict", ["--format", "trec", "--proba"], "--format trec writes scores; omit --proba"),
         ("predict", ["-"], "Standard input (-) cannot be used with --dask"),
-        (
-            "report",
-            ["-o", "{folder}/r.html", "--slice", "a"],
-            "--slice cannot be used with --dask",
-        ),
         ("evaluate", ["--dask", "{folder}/all.txt"], "name the files before --dask"),
     ],
 )

@@ -97,14 +97,6 @@ def test_survival_times_are_compared_as_in_memory(folder, against, capsys):
     assert f"{40 if against else 32} bytes per row are collected" in notes
 
 
-def test_a_report_on_survival_times(folder, capsys, tmp_path):
-    command = ["report", folder / "lives.json", "-o", tmp_path / "report.html", "--survival", "time,event"]
-    expected, _ = result_of(capsys, *command, folder / "all.csv")
-    found, notes = result_of(capsys, *command, folder / "part-[023].csv", *THREADS)
-    assert_close(found | {"bytes": None}, expected | {"bytes": None})
-    assert "survival times are compared in one place: 24 bytes per row" in notes
-
-
 def test_one_ranking_is_measured_on_the_workers(folder, capsys):
     expected, _ = result_of(capsys, "evaluate", folder / "model.json", folder / "all.plain.txt")
     there = folder / "part-?.plain.txt"
@@ -116,30 +108,6 @@ def test_one_ranking_is_measured_on_the_workers(folder, capsys):
     found, notes = result_of(capsys, "evaluate", folder / "logistic.json", there, *THREADS)
     assert_close(found, expected)
     assert "all rows are one ranking: 16 bytes per row are collected" in notes  # for the log loss
-
-
-@pytest.mark.parametrize(
-    ("model", "kind", "options"),
-    [("model", "names.txt", []), ("table", "csv", ["--label", "grade", "--qid", "query", "--id", "name"])],
-)
-def test_a_report_calls_rows_by_their_names(folder, model, kind, options, capsys, tmp_path):
-    pages = []
-    for data, more in ((f"all.{kind}", []), (f"part-[023].{kind}", THREADS)):
-        page = tmp_path / "report.html"
-        result_of(capsys, "report", folder / f"{model}.json", folder / data, "-o", page, *options, *more)
-        pages.append(sorted(set(re.findall(r"\bD\d+\b", page.read_text()))))
-    assert pages[0] == pages[1]
-    assert len(pages[0]) > 10
-
-
-def test_a_report_has_the_intervals_of_the_training_data(folder, capsys, tmp_path):
-    pages = []
-    for data, more in (("all.txt", []), ("part-?.txt", THREADS)):
-        page, training = tmp_path / "report.html", ["--training", folder / "all.txt"]
-        result_of(capsys, "report", folder / "model.json", folder / data, "-o", page, *training, *more)
-        pages.append(re.findall(r"Standard error|p-value", page.read_text()))
-    assert pages[0]
-    assert pages[0] == pages[1]
 
 
 def test_an_empty_part_is_an_empty_partition(folder, capsys):

@@ -396,11 +396,6 @@ def test_errors(folder, tmp_path, capsys):
     assert "--categorical names 'colour', which is no feature" in fails(
         capsys, 2, *command, "--categorical", "colour"
     )
-    chosen = ["--features", "grape,price"]
-    said = fails(capsys, 1, *command, *chosen, "--stream")
-    assert "is not a number" in said or "is missing" in said
-    assert "--stream takes numbers without gaps; train without it." in said
-    assert "--categorical cannot" in fails(capsys, 2, *command, "--categorical", "code", "--stream")
     assert "--sep cannot be used with --dask" in fails(capsys, 2, *command, "--sep", ";", "--dask", "threads")
     with pytest.raises(SystemExit):
         main(["train", str(data), "--sep", "ab", "-o", "x"])
@@ -408,7 +403,7 @@ def test_errors(folder, tmp_path, capsys):
     bad = tmp_path / "bad.csv"
     bad.write_text(data.read_text().rsplit(",", 1)[0] + ",\n")
     assert "bad.csv, row 240: column 'rating' is missing" in fails(
-        capsys, 1, "train", bad, *command[2:], *chosen
+        capsys, 1, "train", bad, *command[2:], "--features", "grape,price"
     )
     train(folder, "rank-logistic", tmp_path / "m.json")
     bad.write_text(",".join(FEATURES) + "\n")

@@ -103,7 +103,6 @@ def test_the_command_tunes_on_whole_prompts(tmp_path, capsys):
         (["--margin", "strength", "--label", "x"], 2, "--margin is the size of the preferences of --pairs"),
         ([*PAIRS, "--margin", "strength"], 2, "--margin is for --method rank-rls; rank-svm takes no size"),
         ([*PAIRS, "--method", "hull"], 2, "--pairs cannot be used with --method hull"),
-        ([*PAIRS, "--stream"], 2, "--pairs cannot be used with --calibrate, --stream or --dask"),
         (["--pairs", "good_,bad_"], 1, "no columns that begin with 'good_'"),
         (["--pairs", "chosen_,reject_"], 1, "with 'chosen_' and with 'reject_'; 'x' is there with one"),
     ],

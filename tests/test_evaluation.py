@@ -16,7 +16,6 @@ from rankwise.evaluation.weights import by_size, largest_parts
 from rankwise.figures.alpha_path import error_path
 from rankwise.figures.convergence import gap_curve
 from rankwise.figures.distribution import Distribution, roc
-from rankwise.figures.graph_layout import layout
 from rankwise.figures.utility import LANE, UtilityAxis
 from rankwise.metrics.intervals import error_estimate
 
@@ -248,19 +247,6 @@ def test_lanes_hold_all_rows_between_the_limits(utility, thresholds, seed):
         assert np.isnan(axis.share(k)) if len(rows) == 0 else axis.share(k) == np.mean(inside)
         drawn += rows.tolist()
     assert sorted(drawn) == list(range(len(utility)))
-
-
-def test_the_middle_of_an_arrow_lies_on_its_curve():
-    edges = [(high, low) for high in range(4) for low in range(high)]
-    plan = layout(edges, range(4), ["a long name of a class", "b", "c", "d"])
-    assert plan.stretch == 2.2
-    for edge in edges:
-        start, control, end = (
-            np.array(point) for point in (plan.places[edge[0]], plan.control(edge), plan.places[edge[1]])
-        )
-        np.testing.assert_allclose(plan.middle(edge), start / 4 + control / 2 + end / 4)
-    points = np.array([*plan.places.values(), *map(plan.middle, edges)])
-    np.testing.assert_array_equal(plan.corners(), [points.min(axis=0), points.max(axis=0)])
 
 
 @pytest.mark.parametrize("average", ["queries", "pairs"])

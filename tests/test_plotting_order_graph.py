@@ -11,7 +11,7 @@ from sklearn.preprocessing import StandardScaler
 
 from rankwise import HullRanker
 from rankwise.datasets import make_ordinal
-from rankwise.figures.graph_layout import bends, layers, places
+from rankwise.figures.order_graph import layers_of
 from rankwise.plotting import OrderGraphDisplay
 
 matplotlib = pytest.importorskip("matplotlib")
@@ -45,25 +45,18 @@ def drawn_curve(display, edge):
 
 
 def test_layers_are_longest_paths_from_the_top():
-    assert layers(BRANCHES, list("abcde")) == {"a": 0, "b": 1, "c": 1, "d": 2, "e": 3}
+    assert layers_of(BRANCHES, list("abcde")) == [["a"], ["b", "c"], ["d"], ["e"]]
     full = [(high, low) for high in range(5) for low in range(high)]
-    assert layers(full, range(5)) == {k: 4 - k for k in range(5)}
-    assert layers([(1, 0)], [0, 1, "alone"]) == {0: 1, 1: 0, "alone": 1}
-    assert layers([], []) == {}
+    assert layers_of(full, range(5)) == [[4], [3], [2], [1], [0]]
+    assert layers_of([(1, 0)], [0, 1, "alone"]) == [[1], [0, "alone"]]
+    assert layers_of([], []) == [[]]
 
 
 @pytest.mark.parametrize("edges", [BRANCHES, [(high, low) for high in range(7) for low in range(high)]])
 def test_no_two_classes_share_a_place_and_arrows_point_down(edges):
-    classes = list(dict.fromkeys(label for edge in edges for label in edge))
-    place = places(edges, classes)
-    assert len(set(place.values())) == len(classes)
+    place = OrderGraphDisplay.from_edges(edges).places_
+    assert len(set(place.values())) == len(place)
     assert all(place[high][1] > place[low][1] for high, low in edges)
-
-
-def test_neighbours_in_a_layer_lie_below_those_they_belong_to():
-    edges = [("left", "x"), ("right", "y"), ("top", "left"), ("top", "right")]
-    place = places(edges, ["top", "left", "right", "y", "x"])
-    assert (place["left"][0] < place["right"][0]) == (place["x"][0] < place["y"][0])
 
 
 @pytest.mark.parametrize("n", [3, 5])
@@ -86,10 +79,6 @@ def test_no_arrows_of_a_full_graph_lie_on_each_other_halfway():
     apart = np.abs(middles[:, None] - middles) / [0.35, 0.2]
     np.fill_diagonal(apart[..., 0], np.inf)
     assert (apart.max(axis=2) >= 1).all()
-
-
-def test_a_straight_arrow_stays_straight():
-    assert set(bends([(1, 0), (2, 1)], places([(1, 0), (2, 1)], range(3))).values()) == {0.0}
 
 
 @pytest.mark.parametrize("order", ["chain", "full", [("best", "bad"), ("best", "poor"), ("good", "bad")]])

@@ -483,3 +483,17 @@ def test_queries_from_their_sizes():
         Preferences.from_scores([1, 2, 3, 4, 5], [2, 3])
     with pytest.raises(ValueError, match=r"one entry per row\.$"):
         Preferences.from_scores([1, 2, 3, 4, 5], [2, 4])
+
+
+@pytest.mark.parametrize("queries", [False, True])
+def test_a_ranking_keeps_eight_bytes_a_row_beside_what_it_is_given(queries):
+    m = 3000
+    y = np.random.default_rng(0).random(m)
+    preferences = Preferences.from_scores(y, np.arange(m) // 100 if queries else None)
+    preferences.row_factor()
+    given = [preferences.labels, *([preferences.query] if queries else [])]
+    kept = [value for value in vars(preferences.order).values() if not any(value is g for g in given)]
+    arrays = [value for value in kept if isinstance(value, np.ndarray)]
+    row_sized = [array for array in arrays if len(array) >= m and array.strides != (0,)]
+    assert sum(array.nbytes for array in row_sized) == 8 * m
+    assert preferences.labels is y

@@ -478,7 +478,11 @@ def test_hull_models_show_their_graph():
     for (high, low), share in zip(model.edges_, page.column("edges", "In the right order"), strict=True):
         chosen = np.isin(names[5:], [high, low])
         close(share, roc_auc_score(names[5:][chosen] == high, scores[chosen]))
-    assert html.count('class="edge"') == 3
+    sizes = [np.sum(labels[5:] == name) for name in "bac"]
+    assert page.names("layers") == ["1", "2", "3"]
+    assert [row[1][0] for row in page.tables["layers"][1:]] == [
+        f"{name} ({size})" for name, size in zip("bac", sizes, strict=True)
+    ]
     data = page.data["pair-data"]
     a, b = (data["rows"][k] for k in data["pair"])
     assert (b["label"], a["label"]) in edges  # the first is above, against the labels

@@ -69,19 +69,14 @@ def test_no_feature_is_a_number():
     assert Report(SCORES, words, Y, QID).baseline() == "50% is chance."
 
 
-def test_the_headline_names_a_better_model():
+def test_the_headline_names_better_models():
     others = {"svm": SCORES, "copy": 2.0 * SCORES, "noise": np.sin(1e6 * X[:, 1])}
     said = Report(X[:, 0], X, Y, QID, models=others, name="first").headline()
-    share = 100 * (1 - ranking_error(Y, SCORES, QID))
-    assert f"svm is the best of 4 models, with {share:.1f}% of pairs in order; copy cannot be told" in said
+    assert "It is behind svm (" in said
+    assert said.endswith("There is no clear difference from noise.")
     near = np.where(np.isin(QID, QID[:1]), -SCORES, SCORES)  # worse on one query
     unclear = Report(near, X, Y, QID, models={"svm": SCORES}, name="near").headline()
-    said = f"svm has the highest fraction, {share:.1f}%; near cannot be told from it (p > 0.05)."
-    assert unclear.endswith(said)
-    alone = Report(MODEL, X, Y, QID, models={"noise": others["noise"]}).headline()
-    assert "the better of the two" not in alone
-    turned = Report(others["noise"], X, Y, QID, models={"svm": SCORES}, name="noise").headline()
-    assert turned.endswith(f"svm is the better of the two, with {share:.1f}% of pairs in order.")
+    assert unclear.endswith("There is no clear difference from svm.")
 
 
 def wrong_pairs(y, scores):

@@ -9,7 +9,6 @@ if TYPE_CHECKING:
     from rankwise import datasets, evaluation, metrics, model_selection, objectives, plotting
     from rankwise.auto.ranker import AutoRanker
     from rankwise.calibration.thresholds import fit_thresholds
-    from rankwise.data.on_disk import arrays_on_disk
     from rankwise.estimators import (
         BoostedRanker,
         BoostedRankerCV,
@@ -62,7 +61,6 @@ __all__ = [
     "RankRLSCV",
     "RankSVM",
     "RankSVMCV",
-    "arrays_on_disk",
     "datasets",
     "evaluation",
     "explain_pair",
@@ -85,14 +83,13 @@ __all__ = [
 # Rows need not be in memory: these packages know where else they can be.
 backends.announce("rankwise.distributed")
 
-# Names are imported on first use: a command that prints its help needs none.
+# Names are imported on first use, so that `import rankwise` takes little time.
 __getattr__, __dir__ = lazy_names(
     __name__,
     {
         "rankwise.auto.ranker": ["AutoRanker"],
         "rankwise.calibration.temperature": ["fit_temperature"],
         "rankwise.calibration.thresholds": ["fit_thresholds"],
-        "rankwise.data.on_disk": ["arrays_on_disk"],
         "rankwise.datasets": ["datasets"],
         "rankwise.estimators": [
             "BoostedRanker",

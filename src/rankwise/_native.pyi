@@ -5,13 +5,6 @@ from numpy.typing import NDArray
 
 Vector = NDArray[np.float64]
 
-class FileArrays:
-    def __init__(self, folder: str, fewest_bytes: int, numpy_api: Any) -> None: ...
-    def __enter__(self) -> None: ...
-    def __exit__(self, *error: object) -> None: ...
-
-def bytes_in_files() -> int: ...
-
 class RankingIndex:
     def __init__(
         self,

@@ -1,7 +1,6 @@
 """Processes killed at any moment: files are the old or the new ones, and a resumed run ends alike."""
 
 import json
-import os
 import subprocess
 import sys
 import tempfile
@@ -26,24 +25,12 @@ while True:
     for model in models:
         save_model(model, f"{sys.argv[1]}/model.json")
 """
-# Fits with all arrays of 4 kB and more in files of a folder.
-ON_DISK = """
-import sys
-import numpy as np
-from rankwise import RankSVM, _native
-from rankwise.data.on_disk import _numpy_c_api
-X = np.random.default_rng(0).normal(size=(20_000, 3))
-with _native.FileArrays(f"{sys.argv[1]}/arrays", 4096, _numpy_c_api()):
-    print("ready", flush=True)
-    while True:
-        RankSVM(1e-6).fit(X, X[:, 0])
-"""
 
 
 def case(rng):
     """Draw what is killed."""
     with tempfile.TemporaryDirectory() as folder:
-        return choice(rng, [training, training, saving, on_disk])(rng, Path(folder))
+        return choice(rng, [training, training, saving])(rng, Path(folder))
 
 
 def killed(rng, arguments, most_seconds, ready):
@@ -68,8 +55,7 @@ def training(rng, folder):
     pandas.DataFrame(X, columns=[f"c{k}" for k in range(30)]).assign(y=y, q=qid).to_csv(
         folder / "data.csv", index=False
     )
-    stream = ["--stream", "float64"] if rng.random() < 0.3 else []
-    begin = ["-m", "rankwise.cli.main", "train", str(folder / "data.csv"), *SETTINGS, *stream]
+    begin = ["-m", "rankwise.cli.main", "train", str(folder / "data.csv"), *SETTINGS]
     output = folder / "model.json"
     command = [*begin, "-o", str(output), "--checkpoint-every", "0", "--resume"]
     kills = sum(killed(rng, command, 3.0, False) for _ in range(int(rng.integers(1, 4))))
@@ -105,13 +91,4 @@ def saving(rng, folder):
     kills = sum(killed(rng, ["-c", SAVING, str(folder)], 0.3, True) for _ in range(3))
     found = load_model(folder / "model.json")
     assert np.array_equal(found.coef_, models[found.n_features_in_].coef_)
-    return kills
-
-
-def on_disk(rng, folder):
-    """Kill while arrays are in files: these have no names, so that none is left."""
-    os.mkdir(folder / "arrays")
-    kills = int(killed(rng, ["-c", ON_DISK, str(folder)], 0.3, True))
-    left = os.listdir(folder / "arrays")
-    assert not left, f"left behind: {left}"
     return kills

@@ -10,7 +10,7 @@ from rankwise import objectives
 from rankwise.objectives._gradient import OBJECTIVES
 from test_objectives import textbook
 
-LIBRARIES = [name for name in ("lightgbm", "xgboost", "torch", "jax") if find_spec(name)]
+LIBRARIES = [name for name in ("lightgbm", "xgboost", "torch") if find_spec(name)]
 
 
 def case(rng):
@@ -74,18 +74,6 @@ def torch(loss, average, pairs, y, qid, weight, scores):
     return differentiated(float(value.detach()), given.grad.numpy(), loss, pairs, scores)
 
 
-def jax(loss, average, pairs, y, qid, weight, scores):
-    """Value and gradient by jax."""
-    import jax as library
-
-    from rankwise import Preferences
-
-    with library.experimental.enable_x64():
-        function = objectives.jax(Preferences.from_scores(y, qid, weight), loss=loss, average=average)
-        value, gradient = library.value_and_grad(function)(library.numpy.asarray(scores))
-    return differentiated(float(value), np.asarray(gradient), loss, pairs, scores)
-
-
 def differentiated(value, gradient, loss, pairs, scores):
     extra = ("magnitude",) if loss == "least_squares" else ()
     expected, slopes = getattr(reference, loss)(pairs, scores, *extra)
@@ -94,4 +82,4 @@ def differentiated(value, gradient, loss, pairs, scores):
     return 2
 
 
-CHECKS = {"lightgbm": lightgbm, "xgboost": xgboost, "torch": torch, "jax": jax}
+CHECKS = {"lightgbm": lightgbm, "xgboost": xgboost, "torch": torch}

@@ -6,7 +6,9 @@ import argparse
 from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
-from rankwise.cli.arguments import UsageError
+from rankwise.auto import AutoRanker
+from rankwise.cli.arguments import POSITIVE, UsageError
+from rankwise.cli.interruption import Interruption
 from rankwise.cli.mixed import check_categorical, check_words, framed, is_mixed
 from rankwise.cli.models import SHARED, save_any_model
 from rankwise.core.text import plural
@@ -17,13 +19,11 @@ if TYPE_CHECKING:
 
 PREFERENCES = ("simple", "best", "blend")
 # Options of `train` that choose or run one model.
-OF_ONE_MODEL = (*SHARED, "alpha", "alphas", "valid", "calibrate", "stream", "dask", "order", "undefined")
+OF_ONE_MODEL = (*SHARED, "alpha", "alphas", "valid", "calibrate", "dask", "order", "undefined")
 
 
 def add_auto_options(parser: Any) -> None:
     """Add the options of `--method auto`."""
-    from rankwise.cli.arguments import POSITIVE
-
     group = parser.add_argument_group("search (auto)")
     group.add_argument(
         "--time", type=POSITIVE, metavar="SECONDS", help="time for the search (auto; default: 60)"
@@ -53,9 +53,6 @@ def check_auto_options(options: argparse.Namespace) -> None:
 
 def train_auto(options: argparse.Namespace, console: Console, data: Data, reading: float) -> None:
     """Search, write the chosen model, and print what was tried."""
-    from rankwise.auto import AutoRanker
-    from rankwise.cli.interruption import Interruption
-
     start = perf_counter()
     X = rows_of(data, options)
     with Interruption(), console.progress() as progress:

@@ -14,6 +14,8 @@ import numpy as np
 from rankwise.cli.data import Data
 from rankwise.cli.output import sentence
 from rankwise.core.warn import warn_caller
+from rankwise.distributed.blocks import as_block
+from rankwise.distributed.client import current_engine
 from rankwise.io.checkpoint import Checkpoint
 
 # Stopping rules and threads, which may change when a run is continued.
@@ -85,8 +87,7 @@ def fingerprint(data: Data, settings: dict[str, Any]) -> str:
     digest = hashlib.blake2b(digest_size=16)
     kept = {name: value for name, value in settings.items() if name not in FREE_SETTINGS}
     digest.update(json.dumps(kept, sort_keys=True, default=str).encode())
-    rows = rows_digest(data.X) if data.digest is None else data.digest
-    for part in [rows, target_digest(data.y), column_digest(data.qid)]:
+    for part in [rows_digest(data.X), target_digest(data.y), column_digest(data.qid)]:
         digest.update(part)
     return digest.hexdigest()
 
@@ -112,8 +113,6 @@ def column_digest(values: Any) -> bytes:
 
 
 def _blocks_digest(digest: Callable[[Any], bytes], blocks: list[Any]) -> bytes:
-    from rankwise.distributed.client import current_engine
-
     engine = current_engine()
     return _joined_digest(engine.execute(lambda: engine.map(digest, blocks)))
 
@@ -124,8 +123,6 @@ def _joined_digest(parts: list[bytes]) -> bytes:
 
 def block_digest(rows: Any) -> bytes:
     """Digest the rows of one partition."""
-    from rankwise.distributed.blocks import as_block
-
     return rows_digest(rows if hasattr(rows, "columns") else as_block(rows).X)
 
 

@@ -5,9 +5,13 @@ from __future__ import annotations
 import argparse
 from typing import Any
 
+import numpy as np
+
 from rankwise.cli.arguments import POSITIVE, UsageError
 from rankwise.core.text import plural
+from rankwise.io.frames import read_text_columns
 from rankwise.io.table_readers import is_table
+from rankwise.preferences import Preferences
 
 # The options that name columns of the log, besides --qid.
 COLUMNS = ("clicked", "position", "impression", "document")
@@ -55,7 +59,7 @@ def check_click_options(options: argparse.Namespace) -> None:
         if given:
             raise UsageError(f"--{given[0]} is for logs of clicks; use it with --clicked.")
         return
-    others = ("label", "survival", "pairs", "stream", "dask", "calibrate", "categories", "valid")
+    others = ("label", "survival", "pairs", "dask", "calibrate", "categories", "valid")
     for name in others:
         if getattr(options, name, None) is not None:
             raise UsageError(f"--clicked cannot be used with --{name}.")
@@ -79,8 +83,6 @@ def click_columns(options: argparse.Namespace) -> list[str]:
 
 def click_preferences(options: argparse.Namespace, qid: Any, X: Any) -> Any:
     """Return the preferences of the log; X has its features if these are numbers."""
-    from rankwise.preferences import Preferences
-
     columns = {name: getattr(options, name) for name in COLUMNS}
     rule = options.propensity or ("none" if options.document is None else "estimate")
     if rule not in ("none", "estimate"):
@@ -107,7 +109,6 @@ def click_preferences(options: argparse.Namespace, qid: Any, X: Any) -> Any:
 def read_columns(options: argparse.Namespace, names: list[str]) -> dict[str, list[Any]]:
     """Read columns of all tables as text; refuse gaps."""
     from rankwise.cli.data import separator_of
-    from rankwise.io.frames import read_text_columns
 
     found: dict[str, list[Any]] = {name: [] for name in names}
     for path in options.data:
@@ -120,8 +121,6 @@ def read_columns(options: argparse.Namespace, names: list[str]) -> dict[str, lis
 
 def as_numbers(values: list[Any], column: str, name: str) -> Any:
     """Return a column of a log as numbers."""
-    import numpy as np
-
     words = {"true": 1.0, "false": 0.0} if name == "clicked" else {}
     numbers = []
     for row, value in enumerate(values, 1):

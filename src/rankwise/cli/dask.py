@@ -12,6 +12,7 @@ from typing import Any
 from rankwise.cli.arguments import UsageError
 from rankwise.cli.data import Data
 from rankwise.cli.output import Console
+from rankwise.distributed import from_files
 
 LOCAL, THREADS = "local", "threads"
 
@@ -99,8 +100,6 @@ def print_dashboard(client: Any, console: Console | None) -> None:
 
 def read_partitions(options: argparse.Namespace) -> Data:
     """Read labels and queries; the rows stay in files or on the workers."""
-    from rankwise.distributed import from_files
-
     read = from_files(
         options.data,
         n_features=options.n_features,

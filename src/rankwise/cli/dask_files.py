@@ -1,4 +1,4 @@
-"""Files as partitions on Dask, each read and scored by a worker, for `predict`, `evaluate` and `report`."""
+"""Files as partitions on Dask, each read and scored by a worker, for `predict` and `evaluate`."""
 
 from __future__ import annotations
 
@@ -11,12 +11,21 @@ from typing import Any
 import numpy as np
 
 from rankwise.cli.arguments import UsageError
-from rankwise.cli.dask import check_dask_address
-from rankwise.cli.data import Data
+from rankwise.cli.dask import check_dask_address, dask_client
+from rankwise.cli.data import Data, features_of_tables, read_data, read_lives, take_columns_of
 from rankwise.cli.output import Console
+from rankwise.cli.predict import scored_run, written_chunks
+from rankwise.cli.scores import model_scores, take_categories
 from rankwise.core.checks import as_array
 from rankwise.core.memory import human_bytes
 from rankwise.core.pipelines import scales_queries
+from rankwise.data.backends import in_memory
+from rankwise.distributed.client import current_engine
+from rankwise.distributed.file_parts import file_parts
+from rankwise.distributed.row_parts import pickled_size
+from rankwise.evaluation.predicted_grades import predicts_grades
+from rankwise.io.table_readers import is_table
+from rankwise.preferences import Preferences
 
 # Why some models need each query in one file.
 SCALED = "The model scales features within queries"
@@ -24,8 +33,6 @@ SCALED = "The model scales features within queries"
 
 def use_dask_files(options: argparse.Namespace, refused: Sequence[str] = ()) -> None:
     """Set the data to the files that match the patterns; refuse options that need all rows in one place."""
-    from rankwise.distributed.file_parts import file_parts
-
     check_dask_address(options)
     for name in refused:
         if getattr(options, name, None) not in (None, False):
@@ -39,7 +46,7 @@ def use_dask_files(options: argparse.Namespace, refused: Sequence[str] = ()) -> 
 class ScoredFile:
     """The columns of one file: labels, queries, and for each ranking its scores and predicted grades.
 
-    Labels may be survival times, which have events. Names are those of rows, None without any.
+    Labels may be survival times, which have events.
     """
 
     y: Any
@@ -47,7 +54,6 @@ class ScoredFile:
     scores: list[Any]
     grades: list[Any]
     events: Any = None
-    names: Any = None
 
 
 class DaskFiles:
@@ -62,9 +68,6 @@ class DaskFiles:
     """
 
     def __init__(self, rankings: list[Any], options: argparse.Namespace) -> None:
-        from rankwise.cli.scores import take_categories
-        from rankwise.distributed.client import current_engine
-
         take_columns_of_models(rankings, options)
         take_categories(rankings, options)
         self.rankings, self.options, self.engine = rankings, options, current_engine()
@@ -113,9 +116,6 @@ class DaskFiles:
 
     def survival(self, console: Console) -> Any:
         """Collect survival times, with a note on the bytes of these and of the scores."""
-        from rankwise.data.backends import in_memory
-        from rankwise.preferences import Preferences
-
         columns = [self.column(events_of), self.y, self.qid]
         n_columns = sum(column is not None for column in columns) + sum(
             ranking.model is not None for ranking in self.rankings
@@ -126,12 +126,6 @@ class DaskFiles:
         )
         event, time, strata = map(in_memory, columns)
         return Preferences.from_survival(event, time, qid=strata)
-
-    @property
-    def names(self) -> list[Any] | None:
-        """The names of rows, None without any."""
-        has_names = self.engine.execute(lambda: self.column(has_names_of))
-        return self.column(names_of) if all(has_names) else None
 
     def scores(self, number: int) -> Any:
         """Return the scores of a ranking: on the workers or, of a file of scores, in memory."""
@@ -159,8 +153,6 @@ class Given:
     @property
     def nbytes(self) -> int:
         """The size of a message with the models, by which they are embedded in tasks or sent ahead."""
-        from rankwise.distributed.row_parts import pickled_size
-
         return pickled_size(self)
 
     def read(self, path: str) -> Data:
@@ -169,8 +161,6 @@ class Given:
 
     def read_with_events(self, path: str) -> tuple[Data, Any]:
         """Read one file, and the events of survival times, None for labels."""
-        from rankwise.cli.data import read_data, read_lives
-
         options = argparse.Namespace(**(vars(self.options) | {"data": [path]}))
         if getattr(options, "survival", None) is None:
             return read_data(options), None
@@ -179,9 +169,6 @@ class Given:
 
 def take_columns_of_models(rankings: list[Any], options: argparse.Namespace) -> None:
     """Set the columns to read to those of the models, or to those of the first table."""
-    from rankwise.cli.data import features_of_tables, take_columns_of
-    from rankwise.io.table_readers import is_table
-
     take_columns_of([ranking.model for ranking in rankings if ranking.model is not None], options)
     if is_table(options.data[0]) and options.features is None:
         options.features = features_of_tables(options)
@@ -196,15 +183,11 @@ def scored_file(path: str, given: Given) -> ScoredFile:
     rows = data if events is None else replace(data, qid=None)  # strata are no queries
     scores = [None if ranking is None else ranking.scores(rows) for ranking in given.rankings]
     grades = [predicted_of(ranking, rows) for ranking in given.rankings]
-    names = None if data.names is None else np.array(data.names, dtype=object)
-    return ScoredFile(data.y, data.qid, scores, grades, events, names)
+    return ScoredFile(data.y, data.qid, scores, grades, events)
 
 
 def predicted_of(ranking: Any, data: Data) -> Any:
     """Return the grades that a model predicts, None for other models."""
-    from rankwise.cli.scores import model_scores
-    from rankwise.evaluation.predicted_grades import predicts_grades
-
     if ranking is None or not predicts_grades(ranking.model):
         return None
     return model_scores(ranking.model, data.rows_for(ranking.model), data.qid, labels=True)
@@ -235,16 +218,6 @@ def events_of(read: ScoredFile) -> Any:
     return read.events
 
 
-def names_of(read: ScoredFile) -> Any:
-    """Return the names of the rows of a file."""
-    return read.names
-
-
-def has_names_of(read: ScoredFile) -> bool:
-    """Tell whether the rows of a file have names."""
-    return read.names is not None
-
-
 def has_queries_of(read: ScoredFile) -> bool:
     """Tell whether a file has queries."""
     return read.qid is not None
@@ -268,22 +241,6 @@ def scores_of_file(read: ScoredFile, number: int) -> Any:
 def grades_of_file(read: ScoredFile, number: int) -> Any:
     """Return the grades that a model predicts."""
     return read.grades[number]
-
-
-def rows_of_report(path: str, given: Given) -> Any:
-    """Read the rows of one file as the first model takes them."""
-    from rankwise.cli.scores import dense_if_shifted
-
-    data, first = given.read(path), given.rankings[0]
-    return data.X if first is None else dense_if_shifted(first.model, data.rows_for(first.model))
-
-
-def labels_of_report(read: ScoredFile, given: Given) -> Any:
-    """Return the labels of a file, or the classes of the first model."""
-    from rankwise.cli.scores import labels_for
-
-    first = given.rankings[0]
-    return labels_for(None if first is None else first.model, read.y, given.options)
 
 
 @dataclass(frozen=True)
@@ -326,9 +283,6 @@ def results_by_file(
 
     Workers go on with the next files while one is written.
     """
-    from rankwise.cli.dask import dask_client
-    from rankwise.distributed.client import current_engine
-
     with dask_client(options, console):
         engine = current_engine()
         given = engine.broadcast(Given(options, [model]))
@@ -339,16 +293,12 @@ def results_by_file(
 
 def run_of_file(path: str, given: Given) -> tuple[Any, Any, Any]:
     """Read and score the rows of one file of a run."""
-    from rankwise.cli.predict import scored_run
-
     (model,) = given.rankings
     return scored_run(model, argparse.Namespace(**(vars(given.options) | {"data": [path]})))
 
 
 def predicted_file(path: str, given: Given) -> FileText:
     """Read, score and format the rows of one file."""
-    from rankwise.cli.predict import written_chunks
-
     (model,) = given.rankings
     options = argparse.Namespace(**(vars(given.options) | {"data": [path]}))
     chunks = list(written_chunks(model, options))

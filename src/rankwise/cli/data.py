@@ -9,14 +9,23 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Any
 
+import numpy as np
+
 from rankwise.cli.arguments import UsageError
-from rankwise.cli.clicks import check_click_options
+from rankwise.cli.clicks import check_click_options, click_columns, click_preferences
 from rankwise.cli.mixed import framed, has_levels, is_mixed, mixed_rows
 from rankwise.cli.row_names import check_names, document_ids, has_row_names, id_column, table_names
-from rankwise.core.columns import require_same_columns
+from rankwise.core.columns import fitted_columns, require_same_columns
 from rankwise.core.pipelines import last_step
 from rankwise.core.text import listing, plural
-from rankwise.io.table_readers import is_table
+from rankwise.data.remote_rows import n_queries_of
+from rankwise.data.scores import kept_entries
+from rankwise.io.frames import feature_columns, iter_table, read_outcomes, read_table, read_text_columns
+from rankwise.io.large_labels import warn_of_large_ties
+from rankwise.io.mixed_tables import read_mixed, stacked
+from rankwise.io.svmlight import iter_svmlight, load_svmlight
+from rankwise.io.table_readers import NotNumbersError, is_table
+from rankwise.preferences import Preferences, pair_data
 
 # The number of rows that are scored at a time.
 CHUNK_ROWS = 65_536
@@ -24,7 +33,7 @@ CHUNK_ROWS = 65_536
 
 @dataclass
 class Data:
-    """Rows with their labels and queries, and a digest of the rows if reading computed one.
+    """Rows with their labels and queries.
 
     The rows of a table with words or gaps are a `MixedTable` until a model or a training decides what its
     columns are. In a training, `kinds` is what they are, and `encoder` what made numbers of them. `names` are
@@ -35,15 +44,12 @@ class Data:
     y: Any
     qid: Any = None
     feature_names: list[str] | None = None
-    digest: bytes | None = None
     kinds: list[Any] | None = None
     encoder: Any = None
     names: list[str] | None = None
 
     def rows_for(self, model: Any) -> Any:
         """Return the rows with the columns of a model: by name or, if either has no names, by their order."""
-        from rankwise.core.columns import fitted_columns
-
         names = fitted_columns(model)
         n_features = int(getattr(model, "n_features_in_", last_step(model).n_features_in_))
         if self.feature_names is None:
@@ -71,13 +77,9 @@ class Data:
     @property
     def n_queries(self) -> int:
         """The number of distinct queries, 1 if there are none."""
-        import numpy as np
-
         if hasattr(self.y, "groups"):
             return len(np.unique(self.y.groups()))
         if hasattr(self.qid, "blocks"):  # on the workers of Dask
-            from rankwise.data.remote_rows import n_queries_of
-
             return n_queries_of(self.qid)
         return 1 if self.qid is None else len(np.unique(self.qid))
 
@@ -123,9 +125,6 @@ def take_columns_of(models: list[Any], options: argparse.Namespace) -> None:
     """
     if not is_table(options.data[0]) or not models:
         return
-    from rankwise.core.columns import fitted_columns
-    from rankwise.io.frames import feature_columns
-
     options.as_text = any(has_levels(model) for model in models)
     named = [fitted_columns(model) for model in models]
     needed = list(dict.fromkeys(name for names in named for name in names or []))
@@ -152,13 +151,8 @@ def read_data(
     options: argparse.Namespace,
     n_features: int | None = None,
     known: int | None = None,
-    *,
-    light: bool = False,
 ) -> Data:
-    """Read all data of a command into memory; `known` is the number of features of a model.
-
-    With `light` the rows of svmlight files are `SparseRows`, for a command that needs no scipy.
-    """
+    """Read all data of a command into memory; `known` is the number of features of a model."""
     if getattr(options, "survival", None) is not None:
         return _read_survival(options)
     if getattr(options, "pairs", None) is not None:
@@ -167,22 +161,16 @@ def read_data(
         return _read_clicks(options)
     if is_table(options.data[0]):
         return _read_tables(options)
-    from rankwise.io.svmlight import load_svmlight, read_svmlight
-
     source = options.data[0] if len(options.data) == 1 else options.data
     settings = {"zero_based": options.zero_based, "n_jobs": getattr(options, "jobs", None)}
     settings["comments"] = has_row_names(options)
-    loaded = (read_svmlight if light else load_svmlight)(source, n_features=n_features, **settings)
+    loaded = load_svmlight(source, n_features=n_features, **settings)
     names = document_ids(loaded.comments)
     return Data(dense_if_smaller(of_width(loaded.X, known)), loaded.y, loaded.qid, names=names)
 
 
 def of_width(X: Any, known: int | None, tell: bool = True) -> Any:
     """Return svmlight rows with the number of features of a model; further features are dropped."""
-    import numpy as np
-
-    from rankwise.data.sparse_rows import kept_entries
-
     if known is None or X.shape[1] == known:
         return X
     if X.shape[1] > known and tell:
@@ -197,12 +185,10 @@ def of_width(X: Any, known: int | None, tell: bool = True) -> Any:
     return type(X)((X.data, X.indices, X.indptr), shape=(X.shape[0], known))
 
 
-def iterate_data(options: argparse.Namespace, *, light: bool = False) -> Iterator[Data]:
-    """Yield the rows of svmlight files or tables chunk by chunk; `light` is that of `read_data`."""
+def iterate_data(options: argparse.Namespace) -> Iterator[Data]:
+    """Yield the rows of svmlight files or tables chunk by chunk."""
     for path in options.data:
         if is_table(path):
-            from rankwise.io.frames import feature_columns, iter_table
-
             separator = separator_of(options)
             others = [options.label, options.qid, id_column(options)]
             features = options.features or feature_columns(path, others, separator)
@@ -210,10 +196,7 @@ def iterate_data(options: argparse.Namespace, *, light: bool = False) -> Iterato
             for chunk in iter_table(path, chunk_rows=CHUNK_ROWS, **columns):
                 yield Data(chunk.X, None, chunk.qid, list(chunk.feature_names))
         else:
-            from rankwise.io.svmlight import iter_svmlight, read_svmlight_chunks
-
-            iterate = read_svmlight_chunks if light else iter_svmlight
-            for rows in iterate(path, chunk_rows=CHUNK_ROWS, zero_based=options.zero_based):
+            for rows in iter_svmlight(path, chunk_rows=CHUNK_ROWS, zero_based=options.zero_based):
                 yield Data(rows.X, None)
 
 
@@ -229,8 +212,6 @@ def separator_of(options: argparse.Namespace) -> str | None:
 
 
 def _read_table(path: str, options: argparse.Namespace) -> Data:
-    from rankwise.io.frames import feature_columns, read_table
-
     separator = separator_of(options)
     columns = {"qid": options.qid, "features": options.features, "separator": separator}
     if not has_words(options):
@@ -243,9 +224,6 @@ def _read_table(path: str, options: argparse.Namespace) -> Data:
 
 def _read_mixed(path: str, options: argparse.Namespace) -> Data:
     """Read a table whose features have words or gaps, or are text to the model."""
-    from rankwise.io.frames import feature_columns, read_outcomes
-    from rankwise.io.mixed_tables import read_mixed
-
     separator = separator_of(options)
     names = options.features or feature_columns(path, [options.label, options.qid], separator)
     label = None if has_words(options) else options.label
@@ -264,10 +242,6 @@ def has_words(options: argparse.Namespace) -> bool:
 
 def word_labels(path: str, options: argparse.Namespace) -> Any:
     """Read labels that are words, which become ranks except for methods of classes."""
-    import numpy as np
-
-    from rankwise.io.frames import read_text_columns
-
     words = read_text_columns(path, [options.label], separator_of(options))[options.label]
     rank = {category: number for number, category in enumerate(options.categories)}
     for row, word in enumerate(words, 1):
@@ -283,8 +257,6 @@ def word_labels(path: str, options: argparse.Namespace) -> Any:
 
 def _read_survival(options: argparse.Namespace) -> Data:
     """Return preferences of survival times."""
-    from rankwise.preferences import Preferences
-
     data, events = read_lives(options)
     y = Preferences.from_survival(events, data.y, qid=data.qid)
     return Data(data.X, y, None, data.feature_names, names=data.names)
@@ -292,8 +264,6 @@ def _read_survival(options: argparse.Namespace) -> Data:
 
 def read_lives(options: argparse.Namespace) -> tuple[Data, Any]:
     """Return rows with survival times as labels and strata as queries, and the events, read as a feature."""
-    import numpy as np
-
     time, event = options.survival
     features = None if options.features is None else [*options.features, event]
     given = argparse.Namespace(**(vars(options) | {"label": time, "features": features}))
@@ -312,10 +282,6 @@ def read_lives(options: argparse.Namespace) -> tuple[Data, Any]:
 
 def _read_pairs(options: argparse.Namespace) -> Data:
     """Return the chosen rows, then the rejected, and the preferences; margins are read as labels."""
-    import numpy as np
-
-    from rankwise.preferences import pair_data
-
     names = options.features or _paired_features(options)
     columns = [prefix + name for prefix in options.pairs for name in names]
     given = argparse.Namespace(**(vars(options) | {"label": options.margin, "features": columns}))
@@ -331,9 +297,6 @@ def _read_pairs(options: argparse.Namespace) -> Data:
 
 def _read_clicks(options: argparse.Namespace) -> Data:
     """Return the rows that were shown, and the preferences of their clicks."""
-    from rankwise.cli.clicks import click_columns, click_preferences
-    from rankwise.io.frames import feature_columns
-
     others = click_columns(options)
     features = options.features or feature_columns(options.data[0], others, separator_of(options))
     data = _read_tables(argparse.Namespace(**(vars(options) | {"features": features})))
@@ -343,8 +306,6 @@ def _read_clicks(options: argparse.Namespace) -> Data:
 
 def _paired_features(options: argparse.Namespace) -> list[str]:
     """Return the features that a table has with both prefixes; refuse those with one of them."""
-    from rankwise.io.frames import feature_columns
-
     path, (chosen, rejected) = options.data[0], options.pairs
     present = feature_columns(path, [], separator_of(options))
     found, others = (
@@ -370,8 +331,6 @@ def _read_tables(options: argparse.Namespace) -> Data:
 
 
 def _read_columns(options: argparse.Namespace) -> Data:
-    from rankwise.io.table_readers import NotNumbersError
-
     given = argparse.Namespace(**(vars(options) | {"features": features_of_tables(options)}))
     if not getattr(options, "as_text", False) and getattr(options, "categorical", None) is None:
         try:
@@ -385,8 +344,6 @@ def features_of_tables(options: argparse.Namespace) -> list[str] | None:
     """Return the features to read of each table, by default those of the first, which all must have."""
     if options.features is not None or (len(options.data) == 1 and id_column(options) is None):
         return options.features
-    from rankwise.io.frames import feature_columns
-
     known, separator = [options.label, options.qid, id_column(options)], separator_of(options)
     first, *others = ([path, feature_columns(path, known, separator)] for path in options.data)
     for path, found in others:
@@ -395,17 +352,11 @@ def features_of_tables(options: argparse.Namespace) -> list[str] | None:
 
 
 def _joined(parts: list[Data]) -> Data:
-    import numpy as np
-
-    from rankwise.io.large_labels import warn_of_large_ties
-
     first = parts[0]
     if len(parts) == 1:
         return first
     qid = None if first.qid is None else np.concatenate([np.asarray(part.qid) for part in parts])
     if is_mixed(first.X):
-        from rankwise.io.mixed_tables import stacked
-
         X: Any = stacked([part.X for part in parts])
     else:
         X = np.concatenate([np.asarray(part.X) for part in parts])

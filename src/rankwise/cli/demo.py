@@ -3,71 +3,138 @@
 from __future__ import annotations
 
 import argparse
+from collections.abc import Callable, Iterable
+from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any, NamedTuple
+
+import numpy as np
+from sklearn.linear_model import RidgeCV
 
 from rankwise.cli import arguments
 from rankwise.cli.output import Console
-
-if TYPE_CHECKING:
-    from rankwise.cli.demo_tasks import Task
+from rankwise.core.text import table
+from rankwise.datasets import load_diabetes_ranking, make_search
+from rankwise.estimators import BradleyTerry, RankLogisticCV, RankSVMCV
+from rankwise.evaluation.conformal import ConformalRanks
+from rankwise.plotting import LeaderboardDisplay, QueryQualityDisplay, ReliabilityDisplay
+from rankwise.report import Report
+from rankwise.report.leaderboard import headline, leaderboard_page
 
 EXAMPLE = """  rankwise demo --output demo-report
 """
+MODELS = np.array(
+    ["Alder", "Birch", "Cedar", "Dogwood", "Elm", "Fir", "Hazel", "Ivy", "Juniper", "Larch", "Maple", "Oak"]
+)
+SEARCH = """60 generated queries of 30 documents with grades 0 to 4. The models learn from 30 queries and
+rank the documents of the others. Grades can be compared within a query only, which the argument `qid`
+states."""
+VOTES = """2,000 generated votes, each on the answers of two of 12 chat models. There are no features, only
+names. Each model gets a score, and a 95% confidence range of its rank."""
+PATIENTS = """Which of 442 diabetes patients will be worse off in a year? The model learns from 250. Each new
+patient gets a range of places among 142 others, which contains the true place with a probability of 90%. For
+two patients, the model states the probability that the first will be worse off. Five of 50 new patients:"""
+
+
+class Task(NamedTuple):
+    """One ranking: its name in files, its text, its page, its numbers, and a function that draws them."""
+
+    name: str
+    title: str
+    words: str
+    table: Iterable[str]
+    result: str
+    page: str
+    values: dict[str, Any]
+    draw: Callable[[], Any]
 
 
 def add_parser(commands: Any) -> None:
     """Add the command to the parser of `rankwise`."""
-    parser = arguments.add_command(
-        commands,
-        "demo",
-        "[options]",
-        run,
-        "rank search results, chat models and patients, and write a page of each",
-        "Learn three rankings: search results with and without queries, a leaderboard from votes, and "
-        "patients with probabilities. Print a summary, and write a page of each (figures need matplotlib).",
-        EXAMPLE,
-    )
+    title = "rank search results, chat models and patients, and write a page of each"
+    words = f"{title[0].upper()}{title[1:]}, with a summary. Figures need matplotlib."
+    parser = arguments.add_command(commands, "demo", "[options]", run, title, words, EXAMPLE)
     parser.add_argument("--output", default="demo-report", help="folder of the report (default: %(default)s)")
 
 
 def run(options: argparse.Namespace, console: Console) -> None:
     """Learn, print, write."""
-    from rankwise.cli.demo_tasks import leaderboard, patients, search
-
-    folder = Path(options.output)
+    folder, text = Path(options.output), "# Three rankings\n"
     folder.mkdir(parents=True, exist_ok=True)
     tasks = [search(), leaderboard(), patients()]
-    printed, written = ["# Three rankings"], ["# Three rankings"]
     for number, task in enumerate(tasks, 1):
-        lines = ["", f"## {number}. {task.title}", "", *task.lines]
-        printed += lines
-        written += [*lines, "", *write(task, folder)]
-    report, pages = folder / "report.md", [str(folder / f"{task.name}.html") for task in tasks]
-    report.write_text("\n".join(written) + "\n")
-    values = {"command": "demo", "report": str(report), "pages": pages}
-    console.result(
-        values | {task.name: task.values for task in tasks},
-        [*printed, "", f"Written to {report}. Open in a browser:", *(f"  {page}" for page in pages)],
-    )
+        lines = "\n".join(f"    {line}" for line in task.table)
+        text += f"\n## {number}. {task.title}\n\n{task.words}\n\n{lines}\n\n{task.result}\n"
+        text += f"\n[The page]({task.name}.html)\n"
+        (folder / f"{task.name}.html").write_text(task.page)
+        with suppress(ImportError):  # without matplotlib
+            task.draw().figure_.savefig(folder / f"{task.name}.png", dpi=120)
+            text += f"\n![{task.title}]({task.name}.png)\n"
+    (folder / "report.md").write_text(text)
+    values: dict[str, Any] = {"command": "demo", "report": str(folder / "report.md")}
+    pages = [str(folder / f"{task.name}.html") for task in tasks]
+    values |= {"pages": pages} | {task.name: task.values for task in tasks}
+    said = f"Written to {folder / 'report.md'}. Open in a browser:"
+    console.result(values, [*text.splitlines(), said, *pages])
 
 
-def write(task: Task, folder: Path) -> list[str]:
-    """Write the page of a task, and its figure if matplotlib is installed; return the links to them."""
-    (folder / f"{task.name}.html").write_text(task.page)
-    links = [f"[The page]({task.name}.html)"]
-    if draw(task, folder / f"{task.name}.png"):
-        links += ["", f"![{task.title}]({task.name}.png)"]
-    return links
+def search() -> Task:
+    """Rank the documents of new queries, with and without the argument `qid`."""
+    X, grade, query = make_search(random_state=0)
+    train, test = query < 30, query >= 30
+    ours = RankSVMCV().fit(X[train], grade[train], qid=query[train])
+    others = {"RankSVM without qid": RankSVMCV(), "Ridge regression": RidgeCV()}
+    others = {name: model.fit(X[train], grade[train]) for name, model in others.items()}
+    report = Report(
+        ours, X[test], grade[test], query[test], models=others, name="RankSVM with qid",
+        feature_names=["title matches", "text matches", "address length"], title="Search results",
+    )  # fmt: skip
+    errors = {name: measured[0].mean for name, measured in report.measures.items()}
+    rows = table(("model", "pairs in order"), [(name, f"{1 - one:.1%}") for name, one in errors.items()])
+    values = report.measures["RankSVM with qid"][0].values
+    return Task(
+        "search", "Search results", SEARCH, rows, report.headline(), report.to_html(), {"errors": errors},
+        lambda: QueryQualityDisplay(values=values).plot(),
+    )  # fmt: skip
 
 
-def draw(task: Task, path: Path) -> bool:
-    """Draw the figure of a task; return False without matplotlib."""
-    try:
-        from matplotlib.figure import Figure
-    except ImportError:
-        return False
-    figure = Figure(figsize=(6, 4), layout="constrained")
-    task.draw(figure.subplots())
-    figure.savefig(path, dpi=120)
-    return True
+def leaderboard() -> Task:
+    """Rank chat models by votes on pairs of their answers."""
+    generator = np.random.default_rng(0)
+    strength = generator.normal(scale=0.7, size=len(MODELS))
+    a, b = np.array([generator.choice(len(MODELS), 2, replace=False) for _ in range(2000)]).T
+    is_won = generator.random(2000) < 1 / (1 + np.exp(strength[b] - strength[a]))
+    model = BradleyTerry().fit(MODELS[np.where(is_won, a, b)], MODELS[np.where(is_won, b, a)])
+    board = model.leaderboard()
+    page = leaderboard_page(model, board, "Leaderboard of twelve models")
+    values = {"leaderboard": [row._asdict() for row in board]}
+    return Task(
+        "leaderboard", "A leaderboard", VOTES, str(board).splitlines(), headline(model, board), page, values,
+        lambda: LeaderboardDisplay.from_estimator(model),
+    )  # fmt: skip
+
+
+def patients() -> Task:
+    """Rank patients by the progression of their disease, with probabilities and ranges of places."""
+    X, y = load_diabetes_ranking(return_X_y=True)
+    order = np.random.default_rng(0).permutation(len(y))
+    (learned, known, new), held_out = np.split(order, [250, 392]), order[250:]
+    model = RankLogisticCV().fit(X[learned], y[learned])
+    low, high = ConformalRanks(model, level=0.9).calibrate(X[known], y[known]).rank_sets(X[new])
+    true = (y[known] > y[new, None]).sum(axis=1)
+    is_inside = (low <= true) & (true <= high)
+    shown = np.argsort(-model.predict(X[new]))[np.linspace(0, len(new) - 1, 5).astype(int)]
+    chance = [f"{p:.0%}" for p in model.predict_pair_proba(X[new[shown[:-1]]], X[new[shown[1:]]])]
+    rows = [
+        (f"{k + 1}", f"{low[k] + 1:.0f} to {high[k] + 1:.0f}", f"{true[k] + 1:.0f}", p)
+        for k, p in zip(shown, [*chance, ""], strict=True)
+    ]
+    names = load_diabetes_ranking().feature_names
+    report = Report(model, X[held_out], y[held_out], name="RankLogistic", feature_names=names)
+    return Task(
+        "patients", "Patients with probabilities", PATIENTS,
+        table(("patient", "90% range", "true place", "worse off than the next"), rows),
+        f"{report.headline()} {is_inside.sum()} of {len(new)} true places are in their ranges.",
+        report.to_html(), {"coverage": float(is_inside.mean())},
+        lambda: ReliabilityDisplay.from_estimator(model, X[held_out], y[held_out]),
+    )  # fmt: skip

@@ -6,7 +6,10 @@ import argparse
 from typing import Any
 
 from rankwise.cli import arguments
+from rankwise.cli.models import load_any_model
 from rankwise.cli.output import Console
+from rankwise.cli.training import check_output
+from rankwise.export import export_model
 
 FORMATS = ("svmrank", "solr", "elasticsearch", "opensearch", "onnx", "c", "sql", "json")
 EXAMPLE = """  rankwise export model.json -o model.dat --format svmrank
@@ -23,7 +26,7 @@ def add_parser(commands: Any) -> None:
         run,
         "write a model for other programs",
         "Write a linear model or boosted trees, alone or after a scaler, or curves in the format of another "
-        "program (svmrank: only linear models; json: only trees and curves; onnx: kernels too).",
+        "program (svmrank: only linear models; json: only trees and curves; onnx, c and sql: no trees).",
         EXAMPLE,
     )
     parser.set_defaults(reads=("model",), writes=("output",))
@@ -51,10 +54,6 @@ def add_parser(commands: Any) -> None:
 
 def run(options: argparse.Namespace, console: Console) -> None:
     """Load and export."""
-    from rankwise.cli.models import load_any_model
-    from rankwise.cli.training import check_output
-    from rankwise.export import export_model
-
     if options.pair is not None and options.format != "sql":
         raise arguments.UsageError("--pair is for --format sql.")
     check_output(options.output)

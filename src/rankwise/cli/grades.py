@@ -8,6 +8,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from rankwise.cli.scores import ScoreSource, labels_for, model_scores
+from rankwise.core.pipelines import last_step
+from rankwise.evaluation.grades import NAMES, agreement_lines, grade_agreement
+from rankwise.evaluation.predicted_grades import predicts_grades
 
 if TYPE_CHECKING:
     from rankwise.cli.data import Data
@@ -16,8 +19,6 @@ if TYPE_CHECKING:
 
 def agreement_of(ranking: ScoreSource, data: Data, options: argparse.Namespace) -> GradeAgreement | None:
     """Return the agreement of the grades that a model predicts, None if it predicts none."""
-    from rankwise.evaluation.predicted_grades import predicts_grades
-
     model = ranking.model
     if not predicts_grades(model):
         return None
@@ -29,9 +30,6 @@ def agreement_with(
     model: Any, y: Any, predicted: Any, qid: Any, options: argparse.Namespace
 ) -> GradeAgreement:
     """Return the agreement of predicted grades with labels."""
-    from rankwise.core.pipelines import last_step
-    from rankwise.evaluation.grades import grade_agreement
-
     labels, classes = labels_for(model, y, options), last_step(model).classes_
     words = classes.dtype.kind in "UO"
     return grade_agreement(
@@ -46,8 +44,6 @@ def agreement_values(found: GradeAgreement | None) -> dict[str, Any] | None:
     """Return the result for machines."""
     if found is None:
         return None
-    from rankwise.evaluation.grades import NAMES
-
     measures = {
         name: {
             "value": getattr(found, name),
@@ -63,6 +59,4 @@ def grade_lines(path: str, found: GradeAgreement | None) -> list[str]:
     """Return the result for people."""
     if found is None:
         return []
-    from rankwise.evaluation.grades import agreement_lines
-
     return ["", f"{path}: predicted grades", *agreement_lines(found)]

@@ -9,7 +9,16 @@ from typing import Any
 from rankwise.cli import arguments
 from rankwise.cli.leaderboard_options import add_leaderboard_options
 from rankwise.cli.output import Console
+from rankwise.cli.training import check_output
 from rankwise.core.text import listed, plural, table
+from rankwise.estimators import BradleyTerry, BradleyTerryCV
+from rankwise.io.atomic import atomic_write
+from rankwise.io.frames import read_text_columns
+from rankwise.io.model_file import LEADERBOARDS, load_model, save_model
+from rankwise.io.model_layout import is_model_file
+from rankwise.leaderboard import judge_table, leaderboards_by, pair_table, ratings_over_time
+from rankwise.leaderboard.matches import KNOWN_COLUMNS, layout_of
+from rankwise.report.leaderboard import leaderboard_page
 
 EXAMPLE = """  rankwise leaderboard votes.csv     (columns model_a, model_b and winner, or winner and loser)
   rankwise leaderboard matches.csv --a better --b worse
@@ -43,11 +52,6 @@ def add_parser(commands: Any) -> None:
 
 def run(options: argparse.Namespace, console: Console) -> None:
     """Read, fit or load, print, write."""
-    from rankwise.cli.training import check_output
-    from rankwise.io.atomic import atomic_write
-    from rankwise.io.model_file import save_model
-    from rankwise.io.model_layout import is_model_file
-
     check_output(options.output)
     check_output(options.model)
     is_model = options.matches != "-" and is_model_file(options.matches)
@@ -60,8 +64,6 @@ def run(options: argparse.Namespace, console: Console) -> None:
     if options.model is not None:
         save_model(model, options.model)
     if options.output is not None:
-        from rankwise.report.leaderboard import leaderboard_page
-
         html = leaderboard_page(model, board, options.title, fragility, ratings, boards)
         with atomic_write(options.output, "w") as file:
             file.write(html)
@@ -91,8 +93,6 @@ OF_VOTES = ("a", "b", "outcome", "weight")
 
 def loaded(options: argparse.Namespace) -> Any:
     """Return the leaderboard of a model file."""
-    from rankwise.io.model_file import LEADERBOARDS, load_model
-
     for name in OF_A_FIT:
         is_column = options.evaluate is not None and name in OF_VOTES
         if getattr(options, name) not in (None, False) and not is_column:
@@ -107,8 +107,6 @@ def loaded(options: argparse.Namespace) -> Any:
 
 def fitted(options: argparse.Namespace) -> tuple[Any, Any, Any, Any, Any]:
     """Return the leaderboard of a table, and if any the search, clusters, ratings and boards by category."""
-    from rankwise.estimators import BradleyTerry, BradleyTerryCV
-
     check_usage(options)
     shared = {
         "ties": options.ties or "half",
@@ -125,14 +123,10 @@ def fitted(options: argparse.Namespace) -> tuple[Any, Any, Any, Any, Any]:
     users = sorted(set(columns["cluster"][0])) if options.cluster else None
     ratings, boards = None, None
     if options.over_time is not None:
-        from rankwise.leaderboard import ratings_over_time
-
         ratings = ratings_over_time(
             model, *names, period=options.over_time, confidence=options.confidence, **columns
         )
     if by is not None:
-        from rankwise.leaderboard import leaderboards_by
-
         boards = leaderboards_by(model, *names, by=by, confidence=options.confidence, **columns)
     return model, search, users, ratings, boards
 
@@ -264,8 +258,6 @@ def check_usage(options: argparse.Namespace) -> None:
 
 def choose_columns(options: argparse.Namespace, roles: tuple[str, ...], present: list[str]) -> list[str]:
     """Return the columns to read; without --a and --b, set the options to those with known names."""
-    from rankwise.leaderboard.matches import KNOWN_COLUMNS, layout_of
-
     options.detected = {}
     if options.a is None:
         layout = layout_of(present)
@@ -303,8 +295,6 @@ def read_columns(
     options: argparse.Namespace, path: str | None = None, roles: tuple[str, ...] = OF_MATCHES
 ) -> dict[str, Any]:
     """Return the columns of a table, by default of the matches, by role; names remain text."""
-    from rankwise.io.frames import read_text_columns
-
     found = read_text_columns(path or options.matches, partial(choose_columns, options, roles))
     named = {role: getattr(options, role) for role in ROLES if role in roles}
     columns: dict[str, Any] = {role: found[name] for role, name in named.items() if name is not None}
@@ -398,15 +388,11 @@ def lines_of(options: argparse.Namespace, model: Any, board: Any, chances: list[
 
 def judges_of(model: Any, board: Any) -> Any:
     """Return the table of judges, empty without them."""
-    from rankwise.leaderboard import judge_table
-
     return judge_table(model, confidence=board.confidence) if hasattr(model, "judges_") else []
 
 
 def pairs_of(model: Any, board: Any) -> list[dict[str, Any]]:
     """Return the pairs of the best items with intervals; none for thousands of items."""
-    from rankwise.leaderboard import pair_table
-
     if len(model.items_) > MOST_ITEMS:
         return []
     return [row._asdict() for row in pair_table(model, confidence=board.confidence)]

@@ -6,7 +6,18 @@ import argparse
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+from sklearn.compose import ColumnTransformer
+from sklearn.impute import SimpleImputer
+
+from rankwise.cli.arguments import UsageError
 from rankwise.core.pipelines import last_step
+from rankwise.core.text import listing
+from rankwise.data.categories import categories_of
+from rankwise.distributed import fit_steps
+from rankwise.estimators.model_scores import ModelScores
+from rankwise.io.mixed_tables import ANY_NUMBER
+from rankwise.preprocessing import TableEncoder
 
 if TYPE_CHECKING:
     from rankwise.cli.data import Data
@@ -46,8 +57,6 @@ def take_columns(recipe: Recipe, data: Data, options: argparse.Namespace) -> Rec
         data.X, data.kinds = data.X.inferred(options.categorical or ())
         check_words(data.X)
         if recipe.method not in NATIVE or recipe.scale not in ("auto", "none"):
-            from rankwise.preprocessing import TableEncoder
-
             data.encoder = TableEncoder().fit(data.X)
             data.X = data.encoder.transform(data.X)
     elif data.kinds is not None and (recipe.method not in NATIVE or recipe.scale not in ("auto", "none")):
@@ -59,9 +68,6 @@ def take_columns(recipe: Recipe, data: Data, options: argparse.Namespace) -> Rec
 
 def encode_partitions(data: Data) -> None:
     """Encode rows on Dask with words or gaps as numbers, on the workers."""
-    from rankwise.distributed import fit_steps
-    from rankwise.preprocessing import TableEncoder
-
     data.encoder = TableEncoder()
     try:
         data.X = fit_steps([data.encoder], data.X)
@@ -76,9 +82,6 @@ def _is_about(error: ValueError, name: str) -> bool:
 
 def check_categorical(data: Data, options: argparse.Namespace) -> None:
     """Refuse names of --categorical that are no features."""
-    from rankwise.cli.arguments import UsageError
-    from rankwise.core.text import listing
-
     unknown = [name for name in options.categorical or () if name not in data.X.columns]
     if unknown:
         raise UsageError(f"--categorical names {listing(unknown)}, which is no feature of the data.")
@@ -86,8 +89,6 @@ def check_categorical(data: Data, options: argparse.Namespace) -> None:
 
 def check_words(frame: Any) -> None:
     """Refuse columns of names or text, and say how to leave them out."""
-    from rankwise.data.categories import categories_of
-
     for name in frame.columns:
         try:
             categories_of(frame[[name]])
@@ -129,13 +130,6 @@ def has_levels(model: Any) -> bool:
 
 def column_kinds(model: Any) -> list[Any] | None:
     """Return the kind, or the levels, of each column of a model; None if it needs numbers without gaps."""
-    from sklearn.compose import ColumnTransformer
-    from sklearn.impute import SimpleImputer
-
-    from rankwise.estimators.model_scores import ModelScores
-    from rankwise.io.mixed_tables import ANY_NUMBER
-    from rankwise.preprocessing import TableEncoder
-
     front = model.steps[0][1] if hasattr(model, "steps") else model
     front = getattr(front, "encoder_", front)
     if isinstance(front, ModelScores):
@@ -156,8 +150,6 @@ def column_kinds(model: Any) -> list[Any] | None:
 
 def transformer_levels(transformer: Any) -> dict[int, list[Any]]:
     """Return the levels of the columns of a ColumnTransformer that its encoders learned, by place."""
-    import numpy as np
-
     names = list(getattr(transformer, "feature_names_in_", []))
     found: dict[int, list[Any]] = {}
     for _, step, columns in transformer.transformers_:

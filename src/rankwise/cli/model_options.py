@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
 from rankwise.cli.arguments import (
@@ -19,21 +18,10 @@ from rankwise.cli.arguments import (
     order,
     value,
 )
+from rankwise.losses import LOSSES
 
 METHODS = ("rank-svm", "rank-logistic", "rank-rls", "ordinal-svm", "hull", "boosted", "curve", "kernel")
 SCALES = ("none", "standard", "minmax", "maxabs", "query-minmax", "query-standard", "query-rank")
-
-
-class LossNames:
-    """The names of the registered losses with hyphens, imported on first use."""
-
-    def __iter__(self) -> Iterator[str]:
-        from rankwise.losses import LOSSES
-
-        return (name.replace("_", "-") for name in (*LOSSES, "least_squares"))
-
-    def __contains__(self, name: object) -> bool:
-        return name in list(self)
 
 
 def add_model_options(parser: Any, methods: tuple[str, ...] = METHODS) -> None:
@@ -67,7 +55,7 @@ def add_model_options(parser: Any, methods: tuple[str, ...] = METHODS) -> None:
 def _add_loss_options(group: Any) -> None:
     group.add_argument(
         "--loss",
-        choices=LossNames(),
+        choices=[name.replace("_", "-") for name in (*LOSSES, "least_squares")],
         help="loss of a pair (rank-svm, ordinal-svm, boosted, curve, kernel; least-squares: only boosted and "
         "kernel)",
     )

@@ -8,10 +8,15 @@ import os
 from dataclasses import dataclass
 from typing import Any
 
+from rankwise import estimators
 from rankwise.cli.arguments import UsageError
 from rankwise.cli.scaling import QUERY_SCALES, make_scaler
 from rankwise.core.pipelines import has_probabilities
-from rankwise.io.table_readers import is_table
+from rankwise.estimators.kernel_ranker import KERNELS
+from rankwise.export import read_svmrank_model
+from rankwise.io.model_file import LEADERBOARDS, ModelFileError, load_model, save_model
+from rankwise.kernels import kernel_names
+from rankwise.model_selection.scoring import as_scoring
 
 # Options of the command line that are parameters of estimators under the same name.
 SHARED = (
@@ -62,17 +67,13 @@ class Recipe:
     scale: str = "none"
     scoring: str = "error"
     undefined: Any = "skip"
-    light: bool = False  # see `starts_light`
 
     def ranker(self, **more: Any) -> Any:
         """Return a new estimator."""
-        return ranker_class(self.method, self.light)(**(self.parameters | more))
+        return ranker_class(self.method)(**(self.parameters | more))
 
     def searching(self, options: argparse.Namespace) -> Any:
         """Return a new estimator that chooses alpha, or the trees, by the options."""
-        from rankwise import estimators
-        from rankwise.model_selection.scoring import as_scoring
-
         kind = getattr(estimators, f"{ESTIMATORS[self.method]}CV")
         known = kind().get_params(deep=False)
         given = {name: value for name, value in self.parameters.items() if name in known}
@@ -88,41 +89,21 @@ class Recipe:
     @property
     def tuned(self) -> str:
         """The parameter that cross-validation chooses."""
-        return ranker_class(self.method, self.light).tuned
+        return ranker_class(self.method).tuned
 
     def scaler(self, X: Any) -> Any:
         """Return a new scaler, or None."""
         return make_scaler(self.scale, X)
 
 
-def ranker_class(method: str, light: bool = False) -> Any:
-    """Return the estimator of a method, or with `light` what learns the same without scikit-learn."""
-    if light:
-        from rankwise.estimators.linear_rank_svm import LinearRankSVM
-
-        return LinearRankSVM
-    from rankwise import estimators
-
+def ranker_class(method: str) -> Any:
+    """Return the estimator of a method."""
     return getattr(estimators, ESTIMATORS[method])
-
-
-def starts_light(options: argparse.Namespace) -> bool:
-    """Return whether a training asks for no more than a `LinearRankSVM` has, which starts at once."""
-    others = ("calibrate", "stream", "dask", "survival", "pairs", "clicked")
-    return (
-        options.method == "rank-svm"
-        and options.kernel in (None, "linear")
-        and options.scale in ("auto", "none")
-        and not getattr(options, "tune", True)  # the command `tune` has no such option
-        and not is_table(options.data[0])
-        and all(getattr(options, name, None) is None for name in others)
-    )
 
 
 def recipe_of(options: argparse.Namespace) -> Recipe:
     """Return the recipe of the options; refuse options that the estimator does not have."""
-    light = starts_light(options)
-    kind = ranker_class(options.method, light)
+    kind = ranker_class(options.method)
     known = kind().get_params(deep=False)
     for name in ("survival", "pairs", "clicked"):
         if getattr(options, name, None) is not None:
@@ -156,7 +137,7 @@ def recipe_of(options: argparse.Namespace) -> Recipe:
     scoring = scoring_of(options, kind(**given))
     if "early_stopping" in known and options.scoring is not None:
         given["scoring"] = scoring  # of the held-out rows that end a fit
-    return Recipe(options.method, given, options.scale, scoring, undefined, light)
+    return Recipe(options.method, given, options.scale, scoring, undefined)
 
 
 def take_order(options: argparse.Namespace) -> None:
@@ -207,8 +188,6 @@ def scoring_of(options: argparse.Namespace, ranker: Any) -> str:
     is_probabilistic, has_ranks = has_probabilities(ranker), options.method == "ordinal-svm"
     if options.scoring is None:
         return "distance" if has_ranks else "log_loss" if is_probabilistic else "error"
-    from rankwise.model_selection.scoring import as_scoring
-
     scoring = options.scoring.replace("-", "_")
     if scoring == "distance":
         if not has_ranks:
@@ -229,8 +208,6 @@ def check_kernel(kernel: str | None, options: argparse.Namespace) -> None:
         return
     if kernel in (None, "linear"):
         return
-    from rankwise.kernels import kernel_names
-
     if kernel == "precomputed":
         raise UsageError("--kernel precomputed needs a kernel matrix, which data files do not contain.")
     if kernel not in kernel_names():
@@ -239,8 +216,6 @@ def check_kernel(kernel: str | None, options: argparse.Namespace) -> None:
 
 def check_learned_kernel(kernel: str | None, options: argparse.Namespace) -> None:
     """Refuse a kernel whose scales cannot be learned, and a choice of alpha by cross-validation."""
-    from rankwise.estimators.kernel_ranker import KERNELS
-
     if kernel not in (None, "auto", *KERNELS):
         accepted = ", ".join(("auto", *KERNELS))
         raise UsageError(f"--kernel must be one of {accepted} with --method kernel; got {kernel}.")
@@ -261,47 +236,16 @@ def fit_ranker(ranker: Any, X: Any, y: Any, qid: Any, **more: Any) -> Any:
 def load_any_model(path: str) -> Any:
     """Load a model file of rankwise or of SVMrank."""
     if is_svmrank_model(path):
-        from rankwise.export import read_svmrank_model
-
         return read_svmrank_model(path)
-    from rankwise.io.model_file import LEADERBOARDS, ModelFileError, load_model
-
     model = load_model(path)
     if type(model).__name__ in LEADERBOARDS:
         raise ModelFileError(f"{path!r} scores named items, not rows; use `rankwise leaderboard`.")
     return model
 
 
-def load_scorer(path: str) -> Any:
-    """Load what scores rows: a linear model without scikit-learn, any other as `load_any_model` does."""
-    from rankwise.io.linear_model_file import linear_scorer, load_linear_scorer
-    from rankwise.io.svmrank_file import read_svmrank_weights
-
-    if not is_svmrank_model(path):
-        return load_linear_scorer(path) or load_any_model(path)
-    coef, threshold = read_svmrank_weights(path)
-    scorer: Any = linear_scorer(coef)
-    scorer.threshold_ = threshold
-    return scorer
-
-
 def save_any_model(model: Any, path: str, **more: Any) -> None:
     """Write a model to a file of our own."""
-    if is_light(model):
-        from rankwise.io.linear_model_file import save_linear_model
-
-        save_linear_model(model, path, **more)
-        return
-    from rankwise.io.model_file import save_model
-
     save_model(model, path, **more)
-
-
-def is_light(model: Any) -> bool:
-    """Return whether a model is linear and takes rows without scipy."""
-    from rankwise.estimators.linear_rank_svm import LinearRankSVM
-
-    return isinstance(model, LinearRankSVM)
 
 
 def is_svmrank_model(path: str | os.PathLike[str]) -> bool:

@@ -10,10 +10,18 @@ from typing import IO, Any
 
 from rankwise.cli import arguments
 from rankwise.cli.dask import add_dask_option
+from rankwise.cli.data import check_data_options, dense_if_smaller, iterate_data, read_data, take_columns_of
+from rankwise.cli.models import load_any_model
 from rankwise.cli.output import Console, for_stream, standard_output, time_left
+from rankwise.cli.probabilities import probability_lines, require_probabilities
 from rankwise.cli.row_names import add_id_option
+from rankwise.cli.scores import model_scores
 from rankwise.core.pipelines import scales_queries
 from rankwise.core.text import plural
+from rankwise.io.atomic import atomic_write
+from rankwise.io.streams import open_output
+from rankwise.io.table_readers import NotNumbersError
+from rankwise.io.trec import write_run
 
 EXAMPLE = """  rankwise predict model.json test.txt -o scores.txt
   rankwise predict ordinal.json test.csv --proba -o probabilities.csv
@@ -78,10 +86,6 @@ def run(options: argparse.Namespace, console: Console) -> None:
 def predict_run(options: argparse.Namespace, console: Console) -> None:
     """Read rows, score them, and write a run file; with --dask, one file after the other."""
     from rankwise.cli.dask_files import scored_runs, use_dask_files
-    from rankwise.cli.data import check_data_options, take_columns_of
-    from rankwise.cli.models import load_any_model
-    from rankwise.io.streams import open_output
-    from rankwise.io.trec import write_run
 
     if options.proba or options.utility:
         raise arguments.UsageError("--format trec writes scores; omit --proba and --utility.")
@@ -110,9 +114,6 @@ def predict_run(options: argparse.Namespace, console: Console) -> None:
 
 def scored_run(model: Any, options: argparse.Namespace) -> tuple[Any, Any, Any]:
     """Return the query of each row, the names of the rows if they have some, and their scores."""
-    from rankwise.cli.data import read_data
-    from rankwise.cli.scores import model_scores
-
     data = read_data(argparse.Namespace(**(vars(options) | {"label": None})))
     if data.qid is None and data.X.shape[0]:
         raise ValueError("A run file needs the query of each row, but the data has none; use --qid.")
@@ -135,17 +136,13 @@ def show_rows(progress: Any, rows: int, number: int, options: argparse.Namespace
 def predict_scores(options: argparse.Namespace, console: Console) -> None:
     """Load, read, score, write."""
     from rankwise.cli.dask_files import predicted_files, use_dask_files
-    from rankwise.cli.data import check_data_options, take_columns_of
-    from rankwise.cli.models import load_any_model, load_scorer
-    from rankwise.cli.probabilities import require_probabilities
-    from rankwise.io.table_readers import is_table
 
     if options.dask is not None:
         use_dask_files(options)
 
     check_data_options(options, label_needed=False)
     start, rows = perf_counter(), 0
-    model = (load_any_model if is_table(options.data[0]) else load_scorer)(options.model)
+    model = load_any_model(options.model)
     take_columns_of([model], options)
     if options.proba:
         require_probabilities(model)
@@ -169,8 +166,6 @@ def predict_scores(options: argparse.Namespace, console: Console) -> None:
 
 def written_chunks(model: Any, options: argparse.Namespace) -> Iterator[tuple[str, int]]:
     """Yield scores, labels or probabilities as text, chunk by chunk, and the number of rows."""
-    from rankwise.cli.probabilities import probability_lines
-
     write = probability_lines(model) if options.proba else score_lines(model, labels=not options.utility)
     for X, qid in chunks_for(model, options):
         if X.shape[0]:
@@ -182,10 +177,6 @@ def chunks_for(model: Any, options: argparse.Namespace) -> Iterator[tuple[Any, A
 
     From the first gap on, the rows of a table are read all at once, too.
     """
-    from rankwise.cli.data import dense_if_smaller, iterate_data, read_data
-    from rankwise.cli.models import is_light
-    from rankwise.io.table_readers import NotNumbersError
-
     if scales_queries(model):
         data = read_data(options)
         yield data.rows_for(model), data.qid
@@ -198,7 +189,7 @@ def chunks_for(model: Any, options: argparse.Namespace) -> Iterator[tuple[Any, A
         return
     n_rows = 0
     try:
-        for chunk in iterate_data(options, light=is_light(model)):
+        for chunk in iterate_data(options):
             yield dense_if_smaller(chunk.rows_for(model)), None
             n_rows += chunk.X.shape[0]
     except NotNumbersError:
@@ -208,16 +199,12 @@ def chunks_for(model: Any, options: argparse.Namespace) -> Iterator[tuple[Any, A
 @contextmanager
 def opened(path: str) -> Iterator[IO[str]]:
     """Open the file of the scores, written atomically, or standard output."""
-    from rankwise.io.atomic import atomic_write
-
     with nullcontext(standard_output()) if path == "-" else atomic_write(path, "w") as file:
         yield file
 
 
 def score_lines(model: Any, *, labels: bool) -> Callable[[Any, Any], str]:
     """Return a function of rows and queries that formats their scores, or their labels."""
-    from rankwise.cli.scores import model_scores
-
     return lambda X, qid: lines_of(model_scores(model, X, qid, labels=labels))
 
 

@@ -6,12 +6,17 @@ import argparse
 from time import perf_counter
 from typing import Any
 
+import numpy as np
+
 from rankwise.cli import arguments
+from rankwise.cli.data import check_data_options, read_data, take_columns_of
+from rankwise.cli.models import load_any_model
 from rankwise.cli.output import Console, for_stream
 from rankwise.cli.predict import opened
 from rankwise.cli.row_names import add_id_option
 from rankwise.cli.summary import add_inference_options, inference_from
 from rankwise.core.text import plural
+from rankwise.evaluation.through_pipeline import rank
 
 EXAMPLE = """  rankwise rank model.json new.csv --qid query -o ranks.csv
   rankwise rank model.json new.csv --ranges train.csv --label grade --qid query
@@ -48,12 +53,6 @@ def add_parser(commands: Any) -> None:
 
 def run(options: argparse.Namespace, console: Console) -> None:
     """Load, read, rank, write."""
-    import numpy as np
-
-    from rankwise.cli.data import check_data_options, read_data, take_columns_of
-    from rankwise.cli.models import load_any_model
-    from rankwise.evaluation.through_pipeline import rank
-
     start = perf_counter()
     check_data_options(options, label_needed=options.ranges is not None)
     model = load_any_model(options.model)
@@ -91,8 +90,6 @@ def quoted(name: str) -> str:
 
 def ranges_within(found: Any, X: Any, qid: Any, level: float) -> tuple[Any, Any]:
     """Return the best and the worst position of each row within its query, 1 for the first."""
-    import numpy as np
-
     n_rows = X.shape[0]
     query = np.zeros(n_rows) if qid is None else np.asarray(qid)
     best, worst = np.empty(n_rows, dtype=np.int64), np.empty(n_rows, dtype=np.int64)

@@ -5,20 +5,26 @@ from __future__ import annotations
 import argparse
 import os
 import shlex
-from dataclasses import dataclass
 from time import perf_counter
 from typing import Any
 
+import numpy as np
+
 from rankwise.cli import arguments
-from rankwise.cli.dask import add_dask_option, dask_client
+from rankwise.cli.data import Data, check_data_options
 from rankwise.cli.output import Console
 from rankwise.cli.row_names import add_id_option
+from rankwise.cli.scores import ScoreSource, dense_if_shifted, labels_for, read_for
 from rankwise.cli.slices import add_slice_option, given_slices
 from rankwise.cli.summary import add_cluster_option, inference_from
+from rankwise.cli.training import check_output
+from rankwise.core.columns import fitted_columns
+from rankwise.io.model_file import model_info
+from rankwise.io.model_layout import is_model_file
+from rankwise.report import Report
 
 EXAMPLE = """  rankwise report model.json test.txt -o report.html
   rankwise report new.json test.txt -o report.html --compare old.json scores.txt --at 1,5,10
-  rankwise report model.json 'part-*.txt.gz' -o report.html --dask     (on several processes or machines)
   rankwise report model.json test.csv -o report.html --label grade --qid query --training train.csv
   rankwise report model.json test.csv -o report.html --label grade --qid query --id doc --slice topic
 """
@@ -61,7 +67,6 @@ def add_parser(commands: Any) -> None:
     arguments.add_survival_option(parser)
     arguments.add_data_options(parser)
     add_id_option(parser)
-    add_dask_option(parser)
     add_slice_option(parser)
 
 
@@ -87,25 +92,13 @@ def row_pair(text: str) -> tuple[int, int]:
 
 def run(options: argparse.Namespace, console: Console) -> None:
     """Read, score, measure, write."""
-    from rankwise.cli.dask_files import use_dask_files
-    from rankwise.cli.data import check_data_options
-    from rankwise.cli.scores import ScoreSource, read_for
-    from rankwise.cli.training import check_output
-
-    if options.dask is not None:
-        use_dask_files(options, ["slice"])
     check_data_options(options)
     check_output(options.output)
     start = perf_counter()
     rankings = [ScoreSource(path) for path in (options.model, *options.compare)]
     inference = training_inference(rankings[0], options)
-    with dask_client(options, console):
-        if options.dask is not None:
-            rows = rows_on_dask(rankings, options, console)
-        else:
-            rows = rows_in_memory(rankings, read_for(rankings, options), options)
-        report = make_report(rankings, rows, options, inference)
-        report.save(options.output)
+    report = make_report(rankings, read_for(rankings, options), options, inference)
+    report.save(options.output)
     ours = report.measures[report.data.name]
     values = {
         "command": "report",
@@ -132,65 +125,19 @@ def training_inference(ranking: Any, options: argparse.Namespace) -> Any:
     return inference_from(options.training, argparse.Namespace(**(vars(options) | {"id": None})))
 
 
-@dataclass(frozen=True)
-class ReportRows:
-    """The rows of a report: features, labels, queries, scores of each ranking without a model, and names.
-
-    The first entry of `scores` is None if the first ranking has a model.
-    """
-
-    X: Any
-    y: Any
-    qid: Any
-    scores: list[Any]
-    feature_names: list[str] | None = None
-    names: Any = None
-
-
-def rows_in_memory(rankings: list[Any], data: Any, options: argparse.Namespace) -> ReportRows:
-    """Score the data with all models but the first."""
-    from rankwise.cli.scores import dense_if_shifted, labels_for
-
-    first, *others = rankings
-    X = data.X if first.model is None else dense_if_shifted(first.model, data.rows_for(first.model))
-    scores = [first.scores(data) if first.model is None else None, *(one.scores(data) for one in others)]
-    y = labels_for(first.model, data.y, options)
-    return ReportRows(X, y, data.qid, scores, data.feature_names, data.names)
-
-
-def rows_on_dask(rankings: list[Any], options: argparse.Namespace, console: Console) -> ReportRows:
-    """Leave rows and scores on the workers; survival times are collected."""
-    from rankwise.cli.dask_files import DaskFiles, labels_of_report, rows_of_report
-
-    files = DaskFiles(rankings, options)
-    scores = [
-        None if number == 0 and ranking.model is not None else files.scores(number)
-        for number, ranking in enumerate(rankings)
-    ]
-    if options.survival is None:
-        y, qid = files.column(labels_of_report, files.given), files.qid
-    else:
-        y, qid = files.survival(console), None
-    return ReportRows(files.map(rows_of_report), y, qid, scores, names=files.names)
-
-
-def make_report(rankings: list[Any], rows: ReportRows, options: argparse.Namespace, inference: Any) -> Any:
+def make_report(rankings: list[Any], data: Data, options: argparse.Namespace, inference: Any) -> Report:
     """Evaluate the models, which are named by their files."""
-    import numpy as np
-
-    from rankwise.core.columns import fitted_columns
-    from rankwise.report import Report
-
-    first = rankings[0]
-    names = distinct_names([ranking.path for ranking in rankings])
+    model = rankings[0].model
+    first, *others = distinct_names([ranking.path for ranking in rankings])
+    X = data.X if model is None else dense_if_shifted(model, data.rows_for(model))
     return Report(
-        rows.scores[0] if first.model is None else first.model,
-        rows.X,
-        rows.y,
-        rows.qid,
-        models=dict(zip(names[1:], rows.scores[1:], strict=True)),
-        name=names[0],
-        feature_names=rows.feature_names if first.model is None else fitted_columns(first.model),
+        rankings[0].scores(data) if model is None else model,
+        X,
+        labels_for(model, data.y, options),
+        data.qid,
+        models={name: ranking.scores(data) for name, ranking in zip(others, rankings[1:], strict=True)},
+        name=first,
+        feature_names=data.feature_names if model is None else fitted_columns(model),
         title=options.title,
         pair=options.pair,
         at=options.at,
@@ -202,17 +149,14 @@ def make_report(rankings: list[Any], rows: ReportRows, options: argparse.Namespa
             "Command": shlex.join(["rankwise", *options.arguments]),
         },
         inference=inference,
-        tried=None if first.model is None else tried_by(first.path),
-        row_names=rows.names,
-        slices=given_slices(options, rows.X),
+        tried=None if model is None else tried_by(rankings[0].path),
+        row_names=data.names,
+        slices=given_slices(options, X),
     )
 
 
 def tried_by(path: str) -> Any:
     """Return the models that a search has tried, from the metadata of a model file, or None."""
-    from rankwise.io.model_file import model_info
-    from rankwise.io.model_layout import is_model_file
-
     return model_info(path).metadata.get("tried") if is_model_file(path) else None
 
 

@@ -7,6 +7,8 @@ import re
 from collections.abc import Sequence
 from typing import Any
 
+from rankwise.io.frames import read_text_columns
+
 _DOCUMENT = re.compile(r"\bdocid\s*=\s*(\S+)")
 
 
@@ -47,8 +49,6 @@ def document_ids(comments: Sequence[str] | None) -> list[str] | None:
 
 def table_names(options: argparse.Namespace) -> list[str] | None:
     """Return the entries of the column of names in all tables, None without such a column."""
-    from rankwise.io.frames import read_text_columns
-
     column = id_column(options)
     if column is None:
         return None

@@ -4,6 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
+import scipy.sparse as sp
+from sklearn.pipeline import Pipeline
+from sklearn.preprocessing import MaxAbsScaler, MinMaxScaler, StandardScaler
+
+from rankwise.distributed import fit_steps
+from rankwise.preprocessing import QueryScaler
+
 # The scalers that treat each query by itself.
 QUERY_SCALES = {"query-minmax": "minmax", "query-standard": "standard", "query-rank": "rank"}
 
@@ -15,17 +22,12 @@ def make_scaler(scale: str, X: Any) -> Any:
     """
     if scale == "none":
         return None
-    import scipy.sparse as sp
-    from sklearn.preprocessing import MaxAbsScaler, MinMaxScaler, StandardScaler
-
     is_sparse = sp.issparse(X) or getattr(X, "is_sparse", False)  # rows in memory, or in partitions
     if scale == "minmax" and is_sparse:
         raise ValueError(
             "--scale minmax would make the sparse data dense; use maxabs, which preserves zeros."
         )
     if scale in QUERY_SCALES:
-        from rankwise.preprocessing import QueryScaler
-
         return QueryScaler(QUERY_SCALES[scale])
     scalers = {
         "standard": lambda: StandardScaler(with_mean=not is_sparse),
@@ -45,14 +47,10 @@ def fit_scaled(scaler: Any, X: Any, qid: Any) -> Any:
             "--scale query-... scales within queries, but the data has none; name their column by --qid."
         )
     if hasattr(X, "blocks"):  # partitions on Dask
-        from rankwise.distributed import fit_steps
-
         return fit_steps([scaler], X, qid=qid if by_query else None)
     if by_query:
         return scaler.fit_transform(X, qid=qid)
-    from rankwise.cli.stream import scale_rows
-
-    return scale_rows(scaler, X)
+    return scaler.fit_transform(X)
 
 
 def scales_by_query(scaler: Any) -> bool:
@@ -66,6 +64,4 @@ def with_steps(encoder: Any, scaler: Any, ranker: Any) -> Any:
     present = [(name, step) for name, step in steps.items() if step is not None]
     if len(present) == 1:
         return ranker
-    from sklearn.pipeline import Pipeline
-
     return Pipeline(present)

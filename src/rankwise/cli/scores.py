@@ -7,6 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from rankwise.cli.data import read_data, take_columns_of
+from rankwise.cli.models import load_any_model
+from rankwise.cli.training import require_rows
 from rankwise.core.pipelines import before_last_step, has_probabilities, last_step, scales_queries
 from rankwise.core.text import plural
 
@@ -18,8 +21,6 @@ class ScoreSource:
     """A model file, or a file of scores with one number per line."""
 
     def __init__(self, path: str):
-        from rankwise.cli.models import load_any_model
-
         self.path = path
         self._scores = read_scores(path) if holds_scores(path) else None
         self.model = load_any_model(path) if self._scores is None else None
@@ -47,9 +48,6 @@ class ScoreSource:
 
 def read_for(rankings: list[ScoreSource], options: argparse.Namespace) -> Data:
     """Read the data with the features of the models."""
-    from rankwise.cli.data import read_data, take_columns_of
-    from rankwise.cli.training import require_rows
-
     take_columns_of([ranking.model for ranking in rankings if ranking.model is not None], options)
     take_categories(rankings, options)
     data = read_data(options)

@@ -5,7 +5,11 @@ from __future__ import annotations
 import argparse
 from typing import Any
 
+import numpy as np
+
 from rankwise.cli.arguments import names
+from rankwise.io.frames import read_text_columns
+from rankwise.io.table_readers import is_table
 
 
 def add_slice_option(parser: argparse.ArgumentParser) -> None:
@@ -21,8 +25,6 @@ def add_slice_option(parser: argparse.ArgumentParser) -> None:
 
 def given_slices(options: argparse.Namespace, X: Any) -> Any:
     """Return the columns of tables by name, the names of features of other files, or None."""
-    from rankwise.io.table_readers import is_table
-
     if options.slice is None or not is_table(options.data[0]):
         return options.slice
     columns = _columns(options)
@@ -37,8 +39,6 @@ def given_slices(options: argparse.Namespace, X: Any) -> Any:
 
 def _columns(options: argparse.Namespace) -> dict[str, list[Any]]:
     """Return the columns of all tables as they are written."""
-    from rankwise.io.frames import read_text_columns
-
     chosen = list(dict.fromkeys(options.slice))
     tables = [read_text_columns(path, chosen, getattr(options, "sep", None)) for path in options.data]
     return {name: [value for one in tables for value in one[name]] for name in chosen}
@@ -52,8 +52,6 @@ def _numbers_or_words(values: list[Any]) -> Any:
     >>> _numbers_or_words(["1", None, "2.5"]), _numbers_or_words(["web", None])
     (array([1. , nan, 2.5]), array(['web', 'missing'], dtype='<U7'))
     """
-    import numpy as np
-
     try:
         return np.array([np.nan if value is None else float(value) for value in values])
     except ValueError:

@@ -6,8 +6,15 @@ import argparse
 from time import perf_counter
 from typing import Any
 
+import numpy as np
+
 from rankwise.cli import arguments
+from rankwise.cli.data import check_data_options, read_data, separator_of, take_columns_of
+from rankwise.cli.models import load_any_model
 from rankwise.cli.output import Console
+from rankwise.evaluation.through_pipeline import inference
+from rankwise.io.frames import read_text_columns
+from rankwise.io.table_readers import is_table
 
 EXAMPLE = """  rankwise train train.csv --label grade --qid query --method rank-logistic -o model.json
   rankwise summary model.json train.csv --label grade --qid query
@@ -85,10 +92,6 @@ def inference_from(training: list[str], options: argparse.Namespace) -> Any:
 
 def inference_of(options: argparse.Namespace, **more: Any) -> Any:
     """Return the inference of the model of a command whose data are the training data."""
-    from rankwise.cli.data import check_data_options, read_data, take_columns_of
-    from rankwise.cli.models import load_any_model
-    from rankwise.evaluation.through_pipeline import inference
-
     check_data_options(options)
     model = load_any_model(options.model)
     take_columns_of([model], options)
@@ -98,12 +101,6 @@ def inference_of(options: argparse.Namespace, **more: Any) -> Any:
 
 def clusters_of(options: argparse.Namespace) -> Any:
     """Return the cluster of each row, or None."""
-    import numpy as np
-
-    from rankwise.cli.data import separator_of
-    from rankwise.io.frames import read_text_columns
-    from rankwise.io.table_readers import is_table
-
     if options.cluster is None:
         return None
     if not is_table(options.data[0]):

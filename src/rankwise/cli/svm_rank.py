@@ -20,13 +20,24 @@ from dataclasses import dataclass
 from time import process_time
 from typing import Any
 
+import numpy as np
+
 from rankwise.cli.arguments import UsageError
+from rankwise.cli.data import dense_if_smaller, of_width
 from rankwise.cli.files import check_files
 from rankwise.cli.interruption import InterruptedRunError, Interruption, exit_code
-from rankwise.cli.output import complain, leave_output, sentence, standard_output
+from rankwise.cli.models import load_any_model, ranker_class, save_any_model
+from rankwise.cli.output import Console, complain, leave_output, sentence, standard_output
+from rankwise.cli.scores import model_scores
 from rankwise.cli.svm_rank_options import CLASSIFY, LEARN, Options, Program, RefusedError, parse, tell
+from rankwise.cli.training import check_output
 from rankwise.core.pipelines import last_step
 from rankwise.core.threads import available_cores
+from rankwise.io.atomic import atomic_write
+from rankwise.io.svmlight import load_svmlight
+from rankwise.io.svmrank_file import svmrank_text
+from rankwise.metrics import ranking_error
+from rankwise.preferences import NoPairsError, Preferences
 
 KERNELS = {0: "linear", 1: "poly", 2: "rbf", 3: "sigmoid"}
 
@@ -97,10 +108,6 @@ class _Units:
 
     @classmethod
     def of(cls, y: Any, qid: Any, c: float, loss: int) -> _Units:
-        import numpy as np
-
-        from rankwise.preferences import Preferences
-
         preferences = Preferences.from_scores(y, qid)
         preferences.require_pairs()
         n_queries = 1 if qid is None else len(np.unique(qid))
@@ -109,12 +116,10 @@ class _Units:
 
 
 def _learn(options: Options) -> None:
-    from rankwise.cli.training import check_output
-
     check_output(options.files[1])
     say = options.say
     say(1, "Reading training examples...", end="")
-    X, y, qid = _read(options.files[0], None, light=_is_linear(options))
+    X, y, qid = _read(options.files[0], None)
     say(1, "done")
     units = _Units.of(y, qid, options["c"], options["l"])
     say(
@@ -131,9 +136,6 @@ def _learn(options: Options) -> None:
 
 
 def _fit(options: Options, units: _Units, X: Any, y: Any, qid: Any) -> Any:
-    from rankwise.cli.models import ranker_class
-    from rankwise.cli.output import Console
-
     tol = units.tol(options["e"])
 
     def tell(state: Any) -> bool:
@@ -141,7 +143,7 @@ def _fit(options: Options, units: _Units, X: Any, y: Any, qid: Any) -> Any:
         options.say(1, f"Iter {k}: *(NumConst={k}, SV={k}, CEps={gap:.4f}, QPEps=0.0000)")
         return state.gap <= tol  # SVMrank's epsilon is not relative to the attainable improvement
 
-    model = ranker_class("rank-svm", light=_is_linear(options))(
+    model = ranker_class("rank-svm")(
         units.alpha,
         average=units.average,
         tol=tol,
@@ -200,10 +202,6 @@ def _squared_norm(model: Any) -> float:
 
 
 def _write_model(options: Options, model: Any, n_rows: int) -> None:
-    from rankwise.cli.models import save_any_model
-    from rankwise.io.atomic import atomic_write
-    from rankwise.io.svmrank_file import svmrank_text
-
     options.say(1, "Writing learned model...", end="")
     if hasattr(model, "coef_"):
         with atomic_write(options.files[1], "w") as file:
@@ -214,9 +212,6 @@ def _write_model(options: Options, model: Any, n_rows: int) -> None:
 
 
 def _classify(options: Options) -> None:
-    from rankwise.cli.training import check_output
-    from rankwise.io.atomic import atomic_write
-
     alone = options.files[2] == "-"  # scores on standard output, all other output on standard error
     check_output(None if alone else options.files[2])
     output = standard_output() if alone else sys.stdout
@@ -232,14 +227,11 @@ def _classify(options: Options) -> None:
 
 def _scored(options: Options) -> tuple[Any, Any, Any, float]:
     """Return the scores, the labels, the queries and the time of scoring in seconds."""
-    from rankwise.cli.models import is_light, load_scorer
-    from rankwise.cli.scores import model_scores
-
     options.say(1, "Reading model...", end="")
-    model = load_scorer(options.files[1])
+    model = load_any_model(options.files[1])
     options.say(1, "done.")
     options.say(1, "Reading test examples...", end="")
-    X, y, qid = _read(options.files[0], last_step(model).n_features_in_, light=is_light(model))
+    X, y, qid = _read(options.files[0], last_step(model).n_features_in_)
     options.say(1, "done.")
     options.say(1, "Classifying test examples...", end="")
     start = process_time()
@@ -256,11 +248,6 @@ class _Errors:
 
     @classmethod
     def of(cls, y: Any, scores: Any, qid: Any) -> _Errors:
-        import numpy as np
-
-        from rankwise.metrics import ranking_error
-        from rankwise.preferences import NoPairsError, Preferences
-
         # SVMrank counts a query without pairs as correct.
         fraction = np.nan_to_num(ranking_error(y, scores, qid, ties="error", per_query=True))
         try:
@@ -295,17 +282,12 @@ def decimal(score: float) -> str:
     >>> decimal(0.5), decimal(1e-12)
     ('0.50000000', '0.000000000001')
     """
-    import numpy as np
-
     return np.format_float_positional(score, min_digits=8)
 
 
-def _read(path: str, n_features: int | None, light: bool) -> tuple[Any, Any, Any]:
+def _read(path: str, n_features: int | None) -> tuple[Any, Any, Any]:
     """Read a file; features beyond those of a model are dropped, as in SVMrank."""
-    from rankwise.cli.data import dense_if_smaller, of_width
-    from rankwise.io.svmlight import load_svmlight, read_svmlight
-
-    read = (read_svmlight if light else load_svmlight)(path, n_jobs=available_cores())
+    read = load_svmlight(path, n_jobs=available_cores())
     if read.X.shape[0] == 0:
         raise ValueError(f"{path!r} has no examples.")
     return dense_if_smaller(of_width(read.X, n_features, tell=False)), read.y, read.qid

@@ -15,11 +15,9 @@ Train a ranking SVM with the options, output and model files of SVMrank.
 
   -?           this help
   -v [0..3]    verbosity (default 1)
-  -y [0..3]    verbosity of the inner solver, which has none here
   -c float     trade-off between training error and margin, with SVMrank's meaning (default 0.01)
   -l [1,2]     loss: 1 number of swapped pairs over all queries (default), 2 fraction, mean over queries
   -e float     tolerance of the stopping criterion (default 0.001)
-  -# int       iterations without progress of the inner solver, which has no such limit here
   -t [0..3]    kernel: 0 linear (default), 1 polynomial (s a*b + r)^d, 2 rbf exp(-g |a-b|^2),
                3 sigmoid tanh(s a*b + r), which is refused if it is not positive semidefinite
   -d int -g float -s float -r float
@@ -41,7 +39,6 @@ the scores go to standard output and all other output to standard error. The mod
 
   -h, -?       this help
   -v [0..3]    verbosity (default 1)
-  -y [0..3]    verbosity of the inner solver, which has none here
 
 example:
   svm_rank_classify test.dat model.dat predictions
@@ -86,7 +83,8 @@ class Program:
     default_files: tuple[str, ...]
 
 
-VERBOSITY = {"v": Option(level, 1, "0, 1, 2 or 3"), "y": Option(level, 0, "0, 1, 2 or 3")}
+VERBOSITY = {"v": Option(level, 1, "0, 1, 2 or 3")}
+NO_INNER_SOLVER = "there is no inner solver"
 LEARN = Program(
     name="svm_rank_learn",
     help=LEARN_HELP,
@@ -101,7 +99,6 @@ LEARN = Program(
         "g": Option(positive_number, 1.0, "a positive number"),
         "s": Option(positive_number, 1.0, "a positive number"),
         "r": Option(number, 1.0, "a number"),
-        "#": Option(count, 100_000, "an integer of at least 1"),
         "p": Option(lambda text: _choice(text, (1,)), 1, "1: squared slacks are not available"),
         "o": Option(lambda text: _choice(text, (2,)), 2, "2: slack rescaling is not available"),
         "w": Option(lambda text: _choice(text, (3,)), 3, "3: there is a single algorithm, and it is exact"),
@@ -110,7 +107,9 @@ LEARN = Program(
         "k": "it belongs to another algorithm",
         "f": "it belongs to another algorithm",
         "b": "it belongs to another algorithm",
-        "n": "there is no inner solver",
+        "n": NO_INNER_SOLVER,
+        "y": NO_INNER_SOLVER,
+        "#": NO_INNER_SOLVER,
         "m": "there is no kernel cache",
         "h": "there is no shrinking",
         "u": "there are no user-defined kernels",
@@ -124,7 +123,7 @@ CLASSIFY = Program(
     help=CLASSIFY_HELP,
     help_letters="?h",
     options=VERBOSITY,
-    refused={},
+    refused={"y": NO_INNER_SOLVER},
     needed=2,
     default_files=("svm_predictions",),
 )

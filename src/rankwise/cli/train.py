@@ -8,11 +8,18 @@ from typing import Any
 
 from rankwise.cli import arguments, model_options, training_report
 from rankwise.cli.arguments import UsageError
-from rankwise.cli.auto import add_auto_options, check_auto_options
+from rankwise.cli.auto import add_auto_options, check_auto_options, train_auto
+from rankwise.cli.checkpoint import RunCheckpoint
 from rankwise.cli.clicks import add_click_options, click_lines
 from rankwise.cli.dask import add_dask_option, check_dask_options, dask_client, read_partitions
+from rankwise.cli.data import check_data_options, read_data
+from rankwise.cli.mixed import rows_like
+from rankwise.cli.models import recipe_of, save_any_model
 from rankwise.cli.output import Console
-from rankwise.cli.stream_options import add_stream_option, arrays_of_stream, check_stream_options
+from rankwise.cli.scores import dense_if_shifted
+from rankwise.cli.training import check_output, learn, require_rows
+from rankwise.core.pipelines import before_last_step
+from rankwise.io.table_readers import NotNumbersError
 
 EXAMPLE = """  rankwise train train.txt -o model.json --alpha 0.001
   rankwise train train.txt.gz -o model.json --tune --scale standard
@@ -24,8 +31,7 @@ EXAMPLE = """  rankwise train train.txt -o model.json --alpha 0.001
   rankwise train answers.parquet -o model.json --pairs chosen_,rejected_ --qid prompt
   rankwise train log.csv -o model.json --clicked click --position rank --qid query --document doc
   rankwise train train.txt -o model.json --resume        (continue after Ctrl-C or a crash)
-  rankwise train big.parquet -o model.json --label grade --stream      (more rows than memory)
-  rankwise train 'part-*.txt.gz' -o model.json --dask    (more rows than memory, on several machines)
+  rankwise train 'part-*.txt.gz' -o model.json --dask    (more rows than memory)
 """
 
 
@@ -67,7 +73,6 @@ def add_parser(commands: Any) -> None:
     arguments.add_survival_option(parser)
     arguments.add_pairs_options(parser)
     arguments.add_data_options(parser, width=True)
-    add_stream_option(parser)
     add_dask_option(parser)
     add_auto_options(parser)
     add_click_options(parser)
@@ -75,10 +80,6 @@ def add_parser(commands: Any) -> None:
 
 def run(options: argparse.Namespace, console: Console) -> None:
     """Read, fit, write, report."""
-    from rankwise.cli.data import check_data_options
-    from rankwise.cli.models import recipe_of
-    from rankwise.cli.training import check_output, learn, require_rows
-
     check_auto_options(options)
     if options.method == "auto":
         return search(options, console)
@@ -89,7 +90,6 @@ def run(options: argparse.Namespace, console: Console) -> None:
             raise UsageError(f"--{name} is for the choice of alpha; use it with --tune.")
     check_data_options(options)
     check_dask_options(options)
-    check_stream_options(options)
     check_elsewhere(options)
     recipe = recipe_of(options)
     if options.calibrate is not None and not hasattr(recipe.ranker(), "calibrate"):
@@ -99,11 +99,10 @@ def run(options: argparse.Namespace, console: Console) -> None:
     check_output(options.output)
     with dask_client(options, console):
         start = perf_counter()
-        data = read_rows(options, console, recipe.light)
+        data = read_rows(options)
         reading = perf_counter() - start
         require_rows(data)
-        with arrays_of_stream(options):
-            outcome = learn(options, console, recipe, data, options.tune)
+        outcome = learn(options, console, recipe, data, options.tune)
         if options.calibrate is not None:
             calibrate(outcome, data, options)
         values = training_report.report_values(options, data, outcome, reading)
@@ -114,25 +113,17 @@ def run(options: argparse.Namespace, console: Console) -> None:
 
 
 def check_elsewhere(options: argparse.Namespace) -> None:
-    """Refuse kinds of data that --stream, --dask and --calibrate cannot read."""
-    stream = getattr(options, "stream", None)  # which `rankwise tune` does not have
-    elsewhere = (stream, options.dask)
-    others = (getattr(options, "calibrate", None), *elsewhere)
+    """Refuse kinds of data that --dask and --calibrate cannot read."""
+    others = (getattr(options, "calibrate", None), options.dask)
     for name in ("survival", "pairs"):
         if getattr(options, name) is not None and any(other is not None for other in others):
-            raise UsageError(f"--{name} cannot be used with --calibrate, --stream or --dask.")
-    if options.categories is not None and any(other is not None for other in elsewhere):
-        raise UsageError("--categories cannot be used with --stream or --dask, which read labels as numbers.")
-    if options.categorical is not None and stream is not None:
-        raise UsageError("--categorical cannot be used with --stream, which takes numbers alone.")
+            raise UsageError(f"--{name} cannot be used with --calibrate or --dask.")
+    if options.categories is not None and options.dask is not None:
+        raise UsageError("--categories cannot be used with --dask, which reads labels as numbers.")
 
 
 def search(options: argparse.Namespace, console: Console) -> None:
     """Read, try several models, write the chosen one, report."""
-    from rankwise.cli.auto import train_auto
-    from rankwise.cli.data import check_data_options, read_data
-    from rankwise.cli.training import check_output, require_rows
-
     check_data_options(options)
     check_output(options.output)
     start = perf_counter()
@@ -141,37 +132,18 @@ def search(options: argparse.Namespace, console: Console) -> None:
     train_auto(options, console, data, perf_counter() - start)
 
 
-def read_rows(options: argparse.Namespace, console: Console, light: bool) -> Any:
-    """Read the rows into memory, into a file or onto the workers of Dask, by the options."""
-    if options.dask is not None or getattr(options, "stream", None) is not None:
-        return read_elsewhere(options, console)
-    from rankwise.cli.data import read_data
-
-    return read_data(options, options.n_features, light=light)
-
-
-def read_elsewhere(options: argparse.Namespace, console: Console) -> Any:
-    """Read the rows into a file or onto the workers of Dask, which take numbers alone."""
-    from rankwise.io.table_readers import NotNumbersError
-
+def read_rows(options: argparse.Namespace) -> Any:
+    """Read the rows into memory or, with --dask, onto the workers, which take numbers alone."""
+    if options.dask is None:
+        return read_data(options, options.n_features)
     try:
-        if options.dask is not None:
-            return read_partitions(options)
-        from rankwise.cli.stream import read_stream
-
-        return read_stream(options, console)
+        return read_partitions(options)
     except NotNumbersError as error:
-        name = "--stream" if options.dask is None else "--dask"
-        raise ValueError(f"{error} {name} takes numbers without gaps; train without it.") from None
+        raise ValueError(f"{error} --dask takes numbers without gaps; train without it.") from None
 
 
 def calibrate(outcome: Any, data: Any, options: argparse.Namespace) -> None:
     """Fit the temperature to held-out rows, which are read like the training rows."""
-    from rankwise.cli.data import read_data
-    from rankwise.cli.mixed import rows_like
-    from rankwise.cli.scores import dense_if_shifted
-    from rankwise.core.pipelines import before_last_step
-
     given = {"data": options.calibrate, "features": data.feature_names or options.features}
     given["as_text"] = data.kinds is not None
     rows = read_data(argparse.Namespace(**(vars(options) | given)), known=int(outcome.ranker.n_features_in_))
@@ -181,9 +153,6 @@ def calibrate(outcome: Any, data: Any, options: argparse.Namespace) -> None:
 
 def save(options: argparse.Namespace, data: Any, outcome: Any) -> None:
     """Write the model and delete its checkpoint."""
-    from rankwise.cli.checkpoint import RunCheckpoint
-    from rankwise.cli.models import save_any_model
-
     metadata = {"method": options.method, "alpha": outcome.alpha, "rows": len(data.y)}
     names = None if hasattr(outcome.model, "feature_names_in_") else data.feature_names
     save_any_model(outcome.model, options.output, feature_names=names, metadata=metadata)

@@ -10,6 +10,7 @@ from time import perf_counter
 from typing import Any
 
 import numpy as np
+from sklearn.exceptions import ConvergenceWarning
 
 from rankwise.cli.checkpoint import RunCheckpoint, fingerprint, leftover
 from rankwise.cli.dask import read_partitions
@@ -22,6 +23,7 @@ from rankwise.cli.scaling import fit_scaled, scales_by_query, with_steps
 from rankwise.cli.tree_choice import TreeChoice
 from rankwise.core.text import plural
 from rankwise.model_selection.search import Choice
+from rankwise.solvers import InterruptedWarning
 
 
 @dataclass
@@ -96,10 +98,6 @@ class Training:
 
     def _converged(self, caught: list[warnings.WarningMessage]) -> bool:
         """Print the warnings of a fit, except of its interruption; return whether it converged."""
-        from sklearn.exceptions import ConvergenceWarning
-
-        from rankwise.solvers import InterruptedWarning
-
         kinds = [warning.category for warning in caught]
         for warning in caught:
             if issubclass(warning.category, UserWarning) and warning.category is not InterruptedWarning:

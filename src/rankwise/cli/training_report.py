@@ -6,7 +6,10 @@ import argparse
 from typing import Any
 
 from rankwise.cli.clicks import click_values
+from rankwise.cli.tree_choice import candidate_text
 from rankwise.core.text import plural, table
+from rankwise.evaluation.names import measure_name
+from rankwise.model_selection.scoring import measure_of
 
 # The name of the candidates of each parameter that cross-validation chooses.
 CANDIDATES = {"alpha": "alphas", "n_estimators": "trees"}
@@ -39,8 +42,6 @@ def report_values(options: argparse.Namespace, data: Any, outcome: Any, reading:
 
 def choice_values(choice: Any, tuned: str) -> dict[str, Any]:
     """Return the results of a cross-validation: the measure that was asked for, and its errors."""
-    from rankwise.model_selection.scoring import measure_of
-
     values = measure_of(choice.errors, choice.scoring)
     sizes = {"candidates": choice.candidates} if hasattr(choice, "candidates") else {}
     return sizes | {
@@ -58,8 +59,6 @@ def choice_values(choice: Any, tuned: str) -> dict[str, Any]:
 
 def scoring_name(scoring: str) -> str:
     """Return the name of the measure for the choice of alpha."""
-    from rankwise.evaluation.names import measure_name
-
     return scoring if scoring == "concordance" else measure_name(scoring).lower()
 
 
@@ -90,8 +89,6 @@ def report_lines(values: dict[str, Any]) -> list[str]:
 
 def choice_lines(choice: Any, tuned: str) -> list[str]:
     """Return a table of the candidates and the measure of each, in which the best is marked."""
-    from rankwise.model_selection.scoring import measure_of
-
     rows = [
         [f"{alpha:.4g}", f"{values.mean():.4f}", f"{values.std():.4f}", "best" if k == choice.best else ""]
         for k, (alpha, values) in enumerate(
@@ -101,7 +98,5 @@ def choice_lines(choice: Any, tuned: str) -> list[str]:
     header = ["alpha" if tuned == "alpha" else "trees", scoring_name(choice.scoring), "deviation", ""]
     if not hasattr(choice, "candidates"):
         return table(header, rows)
-    from rankwise.cli.tree_choice import candidate_text
-
     named = [[candidate_text(size), *row] for size, row in zip(choice.candidates, rows, strict=True)]
     return table(["candidate", *header], named)

@@ -9,7 +9,10 @@ from typing import Any
 from rankwise.cli import arguments, model_options, train
 from rankwise.cli.clicks import add_click_options, click_lines
 from rankwise.cli.dask import add_dask_option, check_dask_options, dask_client
+from rankwise.cli.data import check_data_options
+from rankwise.cli.models import recipe_of
 from rankwise.cli.output import Console
+from rankwise.cli.training import check_output, learn, require_rows
 from rankwise.cli.training_report import choice_lines, choice_values, report_lines, report_values
 
 EXAMPLE = """  rankwise tune train.txt --alphas 1,0.1,0.01,0.001 --folds 10
@@ -46,10 +49,6 @@ def add_parser(commands: Any) -> None:
 
 def run(options: argparse.Namespace, console: Console) -> None:
     """Read and cross-validate; with -o, fit the best model."""
-    from rankwise.cli.data import check_data_options
-    from rankwise.cli.models import recipe_of
-    from rankwise.cli.training import check_output, require_rows
-
     if options.resume and options.output is None:
         raise arguments.UsageError("--resume needs -o: the checkpoint is beside the model.")
     check_data_options(options)
@@ -59,7 +58,7 @@ def run(options: argparse.Namespace, console: Console) -> None:
     check_output(options.output)
     with dask_client(options, console):
         start = perf_counter()
-        data = train.read_rows(options, console, light=False)
+        data = train.read_rows(options)
         reading = perf_counter() - start
         require_rows(data)
         compare(options, console, recipe, data, reading)
@@ -67,8 +66,6 @@ def run(options: argparse.Namespace, console: Console) -> None:
 
 def compare(options: argparse.Namespace, console: Console, recipe: Any, data: Any, reading: float) -> None:
     """Cross-validate and report; with -o, fit the best model. `reading` has the seconds it took to read."""
-    from rankwise.cli.training import learn
-
     outcome = learn(options, console, recipe, data, tune=True)
     lines = choice_lines(outcome.choice, recipe.tuned)
     if options.output is None:

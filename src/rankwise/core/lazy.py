@@ -1,4 +1,4 @@
-"""Names that are imported on first use, so that a command starts without scipy and scikit-learn."""
+"""Names that are imported on first use, so that `import rankwise` takes little time."""
 
 from __future__ import annotations
 

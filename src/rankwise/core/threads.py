@@ -10,6 +10,9 @@ from functools import cache, wraps
 from threading import Lock
 from typing import Any, ParamSpec, TypeVar
 
+from joblib import effective_n_jobs
+from threadpoolctl import ThreadpoolController
+
 Arguments = ParamSpec("Arguments")
 Item = TypeVar("Item")
 Result = TypeVar("Result")
@@ -30,8 +33,6 @@ def thread_count(n_jobs: int | None) -> int:
     if "joblib" not in sys.modules and (n_jobs is None or n_jobs > 0):
         return 1 if n_jobs is None else int(n_jobs)
     from multiprocessing import current_process
-
-    from joblib import effective_n_jobs
 
     # In a daemon, such as a worker of Dask, joblib returns 1 with a warning about processes.
     return 1 if current_process().daemon else int(effective_n_jobs(n_jobs))
@@ -99,8 +100,6 @@ def with_one_blas_thread(method: Callable[Arguments, Result]) -> Callable[Argume
 @cache
 def thread_pools() -> Any:
     """Return the controller of thread pools, found once, as the search takes milliseconds."""
-    from threadpoolctl import ThreadpoolController
-
     return ThreadpoolController()
 
 

@@ -8,12 +8,12 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from importlib import import_module
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from rankwise.data.row_parts import PartsInMemory, RowParts
-from rankwise.data.sparse_rows import SparseRows
+if TYPE_CHECKING:
+    from rankwise.data.row_parts import RowParts
 
 
 class Backend(ABC):
@@ -50,6 +50,8 @@ class Backend(ABC):
         The parts are those of the first column of this backend. By default, all rows are collected as one
         part.
         """
+        from rankwise.data.row_parts import PartsInMemory
+
         return PartsInMemory(*(self.column(one) if self.holds(one) else one for one in columns))
 
     def table(self, X: Any, model: Any, reset: bool = True) -> Any:
@@ -96,7 +98,7 @@ def register(backend: Backend) -> None:
 
 def backend_of(values: Any) -> Backend | None:
     """Return the backend of rows or of a column, or None for memory."""
-    if values is None or isinstance(values, np.ndarray | SparseRows):  # without importing a backend
+    if values is None or isinstance(values, np.ndarray):  # without importing a backend
         return None
     while _announced:
         import_module(_announced.pop())

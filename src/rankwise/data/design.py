@@ -15,12 +15,13 @@ from types import MappingProxyType
 from typing import Any, Protocol
 
 import numpy as np
+import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from rankwise import _native
+from rankwise.core.memory import require_memory
 from rankwise.data.backends import backend_of
 from rankwise.data.precision import Precision
-from rankwise.data.sparse_rows import is_sparse, require_column_memory
 
 __all__ = [
     "DenseDesign",
@@ -31,9 +32,12 @@ __all__ = [
     "TiledDesign",
     "as_design",
     "float_matrix",
+    "require_column_memory",
     "row_blocks",
 ]
 
+# Vectors with an entry per column that a short fit to sparse rows holds at the same time.
+FIT_VECTORS = 10
 # A tile of this many entries, as float64, stays in a cache; its longer side lies along the memory.
 _TILE_ENTRIES = 1 << 17
 _TILE_LENGTH = 1 << 13
@@ -207,7 +211,7 @@ class MemoryDesign(Design):
     @property
     def stored(self) -> int:
         """The number of entries that a product reads."""
-        return int(self.X.nnz if is_sparse(self.X) else self.X.size)
+        return int(self.X.nnz if sp.issparse(self.X) else self.X.size)
 
     def take(self, rows: NDArray[np.int64]) -> Design:
         """Return the design of some of the rows, copied."""
@@ -216,7 +220,7 @@ class MemoryDesign(Design):
     def dense(self, rows: Any = slice(None)) -> NDArray[np.float64]:
         """Return rows as a float64 array."""
         X = self.X[rows]
-        return np.asarray(X.toarray() if is_sparse(X) else X, dtype=np.float64)
+        return np.asarray(X.toarray() if sp.issparse(X) else X, dtype=np.float64)
 
     def normal_equations(self, loss: Any) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """Return X'L X and X'r, from rows that are centred first: differences of large sums lose digits."""
@@ -491,16 +495,21 @@ def as_design(X: Any, n_threads: int = 1) -> Design:
         return X
     if (backend := backend_of(X)) is not None:
         return backend.design(X)
-    if not is_sparse(X):
+    if not sp.issparse(X):
         X = np.asanyarray(X)
     if X.ndim != 2:
         raise ValueError(f"X must be two-dimensional, got {X.ndim} dimension(s).")
-    return SparseDesign(_as_csr(X), n_threads) if is_sparse(X) else _dense_design(X, n_threads)
+    return SparseDesign(_as_csr(X), n_threads) if sp.issparse(X) else _dense_design(X, n_threads)
+
+
+def require_column_memory(n_columns: int, way_out: str) -> None:
+    """Refuse more columns than there is memory for the vectors of a fit."""
+    require_memory(8.0 * FIT_VECTORS * n_columns, f"A fit of {n_columns:,} features", way_out)
 
 
 def float_matrix(X: Any) -> Any:
     """Return a sparse matrix in float64; an array is left as it is."""
-    return X.astype(np.float64, copy=False) if is_sparse(X) else X
+    return X.astype(np.float64, copy=False) if sp.issparse(X) else X
 
 
 @singledispatch

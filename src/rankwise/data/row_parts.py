@@ -7,11 +7,11 @@ from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
+import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from rankwise.core.checks import as_codes
 from rankwise.core.types import IntArray
-from rankwise.data.sparse_rows import is_sparse
 
 
 class RowParts(ABC):
@@ -126,9 +126,7 @@ def stacked(blocks: Sequence[Any]) -> Any:
         import pandas as pd
 
         return pd.concat(blocks)
-    if is_sparse(blocks[0]):
-        import scipy.sparse as sp
-
+    if sp.issparse(blocks[0]):
         return sp.vstack(blocks, format="csr")
     return np.concatenate(list(blocks))
 

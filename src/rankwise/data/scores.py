@@ -12,14 +12,22 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from rankwise import _native
 from rankwise.core.types import FloatArray
 from rankwise.data.design import as_design, row_blocks
-from rankwise.data.sparse_rows import is_sparse, kept_entries
 
-__all__ = ["canonical_csr", "compared_scores", "dense_rows", "owned_rows", "row_scores", "sparse_rows"]
+__all__ = [
+    "canonical_csr",
+    "compared_scores",
+    "dense_rows",
+    "kept_entries",
+    "owned_rows",
+    "row_scores",
+    "sparse_rows",
+]
 
 
 # Rows of another type or order are copied a block of this many entries at a time.
@@ -46,7 +54,7 @@ def row_scores(X: Any, coef: NDArray, n_threads: int = 1) -> FloatArray:
     array([12., 34.])
     """
     functions = dense_rows(np.atleast_2d(coef))
-    if is_sparse(X):
+    if sp.issparse(X):
         scores = as_design(canonical_csr(X), n_threads=n_threads) @ functions.T
     else:
         scores = _dense_scores(X, functions, n_threads)
@@ -83,7 +91,7 @@ def compared_scores(
     array([[12., 56.],
            [ 2.,  6.]])
     """
-    if is_sparse(X):
+    if sp.issparse(X):
         return np.ascontiguousarray(row_scores(X if rows is None else X[rows], coef, n_threads).T)
     functions, n_rows = dense_rows(coef), X.shape[0] if rows is None else len(rows)
     scores = np.empty((len(functions), n_rows))
@@ -95,7 +103,7 @@ def compared_scores(
 
 def dense_rows(X: Any) -> FloatArray:
     """Return rows as a float64 array in C order, without a copy if possible."""
-    return np.require(canonical_csr(X).toarray() if is_sparse(X) else X, np.float64, ["C", "A"])
+    return np.require(canonical_csr(X).toarray() if sp.issparse(X) else X, np.float64, ["C", "A"])
 
 
 def canonical_csr(X: Any) -> Any:
@@ -115,6 +123,21 @@ def canonical_csr(X: Any) -> Any:
     X = X if X.has_canonical_format else _summed(X)
     stored = X.data[: X.nnz]
     return X if np.count_nonzero(stored) == X.nnz else kept_entries(X, stored != 0)
+
+
+def kept_entries(X: Any, kept: NDArray[np.bool_]) -> Any:
+    """Return a CSR matrix with those of its stored entries that are marked.
+
+    Examples
+    --------
+    >>> import numpy as np, scipy.sparse as sp
+    >>> X = sp.csr_array((np.array([1.0, 0.0, 3.0]), np.array([0, 2, 1]), np.array([0, 2, 3])), shape=(2, 3))
+    >>> kept_entries(X, X.data != 0).indptr.tolist()
+    [0, 1, 2]
+    """
+    indptr = np.concatenate([[0], np.cumsum(kept)])[X.indptr].astype(X.indptr.dtype)
+    stored = slice(X.nnz)
+    return type(X)((X.data[stored][kept], X.indices[stored][kept], indptr), shape=X.shape)
 
 
 def _summed(X: Any) -> Any:
@@ -138,4 +161,4 @@ def sparse_rows(X: Any) -> Any:
 
 def owned_rows(X: Any) -> Any:
     """Return a copy of rows that nobody else can change: a float64 array in C order, or canonical CSR."""
-    return sparse_rows(X).copy() if is_sparse(X) else np.array(X, dtype=np.float64, order="C")
+    return sparse_rows(X).copy() if sp.issparse(X) else np.array(X, dtype=np.float64, order="C")

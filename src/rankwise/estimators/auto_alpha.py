@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from sklearn.base import clone
 
+from rankwise import estimators
 from rankwise.data.backends import backend_of, in_memory
 from rankwise.data.row_parts import whole_queries_of
 from rankwise.estimators.inputs import read_preferences
@@ -31,8 +32,6 @@ def fit_with_chosen_alpha(model: Any, X: Any, y: Any, qid: Any, sample_weight: A
     folds, as for rows on Dask. RankRLS has its closed forms. If the rows are too few for folds with pairs,
     alpha is large.
     """
-    from rankwise import estimators
-
     kinds = (f"{kind.__name__}CV" for kind in type(model).__mro__)
     searching = getattr(estimators, next(kind for kind in kinds if kind in estimators.__all__))
     known = searching().get_params(deep=False)

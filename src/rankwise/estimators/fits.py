@@ -1,7 +1,6 @@
 """The fits of estimators to one problem for any alpha: what searches, paths and `fit` itself run.
 
-See `rankwise.model_selection.tunable`. A linear fit runs without scikit-learn, which takes longer to import
-than most commands take: it is imported where it is needed.
+See `rankwise.model_selection.tunable`.
 """
 
 from __future__ import annotations
@@ -15,6 +14,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from sklearn.base import clone
 
 from rankwise.core.checks import check_count, check_features, check_positive
 from rankwise.core.states import State, nested, part_of
@@ -28,6 +28,8 @@ from rankwise.losses import PairwiseLoss
 from rankwise.model_selection.tunable import FeatureMap, Problem, Space
 from rankwise.preferences import Preferences
 from rankwise.solvers import SOLVERS, Descent, Monitor, SolverResult, chosen_solver, descent_of
+from rankwise.solvers.bounded_planes import BoundedPlanes
+from rankwise.solvers.endings import warn_of_ending
 from rankwise.solvers.pairs import pairwise_loss, solve_pairs
 
 if TYPE_CHECKING:
@@ -137,8 +139,6 @@ class PairwiseFits:
         model, design, carried = self.model, self.space.design, self.carried
         nonnegative = getattr(design, "nonnegative", None)
         if nonnegative is not None:
-            from rankwise.solvers.bounded_planes import BoundedPlanes
-
             carried = {"planes": BoundedPlanes(nonnegative)}
         with best_in_error(Monitor(model.verbose, model.callback)) as monitor:
             return solve_pairs(
@@ -168,8 +168,6 @@ class PairwiseFits:
 
     def rough(self) -> PairwiseFits:
         """Return silent fits that are only as good as the comparison of alphas needs."""
-        from sklearn.base import clone
-
         model = clone(self.model).set_params(tol=max(self.model.tol, ROUGH), callback=None, verbose=0)
         model.solver_ = self.model.solver_
         return replace(self, model=model)
@@ -237,8 +235,6 @@ class PairwiseFits:
 
     def models(self, alphas: FloatVector) -> Iterator[PairwiseRanker]:
         """Yield the fitted model for each alpha, for scorers that need more than scores."""
-        from sklearn.base import clone
-
         for result in self.compared(alphas):
             model = clone(self.model)
             model.n_features_in_ = self.problem.X.shape[1]
@@ -342,6 +338,4 @@ def keep_result(model: BaseRanker, result: SolverResult) -> None:
     model.gap_ = result.gap
     model.history_ = result.history
     if result.status not in ("converged", "stopped"):
-        from rankwise.solvers.endings import warn_of_ending
-
         warn_of_ending(result, model.tol)

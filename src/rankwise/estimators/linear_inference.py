@@ -17,6 +17,8 @@ from rankwise.data.design import as_design
 from rankwise.estimators.base import BaseRanker
 from rankwise.losses.base import PairwiseLoss
 from rankwise.preferences import Preferences
+from rankwise.uncertainty.inference import infer
+from rankwise.uncertainty.influence import units_of
 
 if TYPE_CHECKING:
     from rankwise.uncertainty.inference import Inference
@@ -89,9 +91,6 @@ class LinearInference(BaseRanker):
         >>> found.wald_test([0, 7]).p_value > 0.05  # age and s4
         True
         """
-        from rankwise.uncertainty.inference import infer
-        from rankwise.uncertainty.influence import units_of
-
         self._check_linear(X)
         y, qid, sample_weight, cluster = map(in_memory, (y, qid, sample_weight, cluster))
         rows = self.validated(X, reset=False)

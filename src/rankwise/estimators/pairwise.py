@@ -22,8 +22,10 @@ from rankwise.estimators.fits import (
     keep_fit,
     starting_weights,
 )
+from rankwise.estimators.fold_descents import fold_descents
 from rankwise.estimators.inputs import require_here
 from rankwise.estimators.spaces import function_space, strength, with_scales
+from rankwise.leave_out.newton_search import NewtonLeftOut
 from rankwise.losses import PairwiseLoss, formula_of, loss_over
 from rankwise.model_selection.tunable import Problem, Space
 from rankwise.preferences import Preferences
@@ -109,8 +111,6 @@ class PairwiseRanker(BaseRanker):
             or problem.X.shape[0] < MIN_ROWS
         ):
             return None
-        from rankwise.estimators.fold_descents import fold_descents
-
         return fold_descents(self, problem, parts, design)
 
     def _rough_path(
@@ -152,8 +152,6 @@ class PairwiseRankerCV(ChoosesAlpha, PairwiseRanker):
         self.alphas_ = held_out.candidates(self.alphas)
         if validation is None and isinstance(self.cv, str):
             require_here(fits.problem.X, f"cv={self.cv!r}")
-            from rankwise.leave_out.newton_search import NewtonLeftOut
-
             held_out = NewtonLeftOut(held_out, fits, self.cv)
         else:
             self._split(held_out, y, qid, validation)

@@ -265,11 +265,6 @@ class PairwiseParameters(Stopping, Method, PairWeight, Average, Basis, Kernel):
     """What RankSVM, RankLogistic and the classes that choose their alpha share."""
 
 
-@dataclass(eq=False, repr=False)
-class RankSVMParameters(Running, WarmStart, PairwiseParameters, Loss, Strength):
-    """What RankSVM and its twin for commands, LinearRankSVM, share."""
-
-
 @dataclass(eq=False, repr=False, kw_only=True)
 class LeastSquaresParameters(Running, Stopping, Method, Ties, Average, Basis, Kernel, Cost):
     """What RankRLS and RankRLSCV share."""

@@ -6,11 +6,11 @@ from dataclasses import dataclass
 
 from rankwise.estimators.linear_inference import LinearInference
 from rankwise.estimators.pairwise import PairwiseRanker
-from rankwise.estimators.parameters import RankSVMParameters
+from rankwise.estimators.parameters import Loss, PairwiseParameters, Running, Strength, WarmStart
 
 
 @dataclass(eq=False, repr=False)
-class RankSVM(LinearInference, PairwiseRanker, RankSVMParameters):
+class RankSVM(LinearInference, PairwiseRanker, Running, WarmStart, PairwiseParameters, Loss, Strength):
     """Ranking SVM: minimise the mean over pairs of l(f(better) - f(worse)) + alpha ||f||^2.
 
     The loss of a difference d is max(0, 1 - d) for `loss="hinge"` (equation (4) of Airola et al. 2011) and

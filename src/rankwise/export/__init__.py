@@ -17,9 +17,7 @@ from rankwise.export.svmrank import read_svmrank_model, svmrank_model
 from rankwise.export.table_trees import table_trees
 from rankwise.export.tables_json import json_tables
 from rankwise.export.terms import has_tables, has_trees, terms_of
-from rankwise.export.tree_c import c_trees
 from rankwise.export.tree_engines import elasticsearch_trees, solr_trees
-from rankwise.export.tree_onnx import onnx_trees
 from rankwise.export.trees_json import json_trees
 from rankwise.io.atomic import atomic_write
 
@@ -39,9 +37,6 @@ TREE_FORMATS: dict[str, Callable[..., str | bytes]] = {
     "solr": solr_trees,
     "elasticsearch": elasticsearch_trees,
     "opensearch": elasticsearch_trees,
-    "onnx": onnx_trees,
-    "c": c_trees,
-    "sql": sql_expression,
     "json": json_trees,
 }
 # Search engines know no tables and get trees in their place.
@@ -66,10 +61,10 @@ def export_model(
     ----------
     model : ranker, or Pipeline of scalers and a ranker
         The scalers may be `StandardScaler`, `MinMaxScaler`, `MaxAbsScaler` and `RobustScaler`. All formats
-        but "json" support linear models; "onnx" also supports named and precomputed kernels. For OrdinalSVM
-        and HullRanker, the utility is exported. All formats but "svmrank" support `CurveRanker`, without
-        scalers (search engines: only steps of numbers, which become trees), and `BoostedRanker`, whose
-        thresholds take up the scalers.
+        but "json" support linear models. For OrdinalSVM and HullRanker, the utility is exported. All formats
+        but "svmrank" support `CurveRanker`, without scalers (search engines: only steps of numbers, which
+        become trees). Search engines and "json" support `BoostedRanker`, whose thresholds take up the
+        scalers. Models with kernels are not exported.
     path : path or None
         The file, which is written atomically; with None, the content is only returned.
     format : "svmrank", "solr", "elasticsearch", "opensearch", "onnx", "c", "sql" or "json"

@@ -1,4 +1,4 @@
-"""Linear and kernel models and sums of curves as an ONNX graph."""
+"""Linear models and sums of curves as an ONNX graph."""
 
 from __future__ import annotations
 
@@ -9,7 +9,6 @@ import numpy as np
 from rankwise.core.checks import check_choice
 from rankwise.curves.axis import Axis
 from rankwise.export.onnx_graph import Graph
-from rankwise.export.onnx_kernels import kernel_values
 from rankwise.export.scaling import Scaling
 from rankwise.export.terms import Table, Terms
 
@@ -20,10 +19,8 @@ def onnx_model(terms: Terms, model_name: str, *, dtype: str = "float32") -> byte
     """Return a serialised ONNX model with input `X` of shape (rows, features) and output `scores`.
 
     `scores` has shape (rows,), or (rows, outputs) if the model has several and `output` chooses none.
-    `dtype` is the type of input and output. Linear models compute in it; kernels and tables compute in
-    float64, as kernel values are differences of large numbers. The kernels are "linear", "poly",
-    "polynomial", "rbf", "sigmoid", "cosine", "laplacian", "exponential", "chi2" and "precomputed", for which
-    `X` holds kernel values; the basis rows are stored dense. For curves, NaN is a missing value, and a
+    `dtype` is the type of input and output. Linear models compute in it and tables in
+    float64. For curves, NaN is a missing value, and a
     categorical column holds the index of the category among those of the fit. The names of the features are
     in the model's metadata, as a JSON list under `feature_names`.
     """
@@ -37,11 +34,9 @@ def onnx_model(terms: Terms, model_name: str, *, dtype: str = "float32") -> byte
 
 
 def _weighted_sum(graph: Graph, terms: Terms) -> str:
-    value = graph.to_float64("X") if terms.has_kernel else "X"
+    value = "X"
     for scaling in terms.scalings:
         value = _scaled(graph, value, scaling)
-    if terms.has_kernel:
-        value = kernel_values(graph, value, terms.ranker)
     return graph.node("MatMul", value, graph.constant(terms.coef.T))
 
 

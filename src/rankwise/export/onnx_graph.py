@@ -20,7 +20,6 @@ class Graph:
         self.interface = self.dtype = dtype
         self.nodes: list[Any] = []
         self.constants: list[Any] = []
-        self.opsets = {"": OPSET}
 
     def node(self, operation: str, *inputs: str, name: str | None = None, **attributes: Any) -> str:
         """Add an operation; return the name of its result."""
@@ -63,7 +62,7 @@ class Graph:
             [helper.make_tensor_value_info("scores", kind, ["rows", *outputs])],
             self.constants,
         )
-        opset = [helper.make_opsetid(domain, version) for domain, version in self.opsets.items()]
+        opset = [helper.make_opsetid("", OPSET)]
         proto = helper.make_model(graph, opset_imports=opset, producer_name="rankwise", ir_version=IR_VERSION)
         helper.set_model_props(proto, {"feature_names": json.dumps(names)})
         self.onnx.checker.check_model(proto, full_check=True)

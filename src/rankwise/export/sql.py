@@ -1,4 +1,4 @@
-"""Linear models and sums of curves or trees as a SQL expression."""
+"""Linear models and sums of curves as a SQL expression."""
 
 from __future__ import annotations
 
@@ -14,7 +14,6 @@ from rankwise.core.types import FloatArray
 from rankwise.curves.axis import Axis
 from rankwise.export.scaling import folded
 from rankwise.export.terms import Table, Terms
-from rankwise.export.trees import Tree
 
 # The closing quote of each opening one; it is doubled inside a name.
 QUOTES = {'"': '"', "`": "`", "[": "]"}
@@ -31,8 +30,7 @@ def sql_expression(
     Scalers are part of the expression. A feature with weight zero is omitted; a NULL in any other column of a
     linear model makes the score NULL.
 
-    A curve or a tree is a CASE expression; NULL is a missing value, and categorical columns hold the
-    categories. SQL Server nests no more than 10 of them, so trees for it need `max_depth=10` or less.
+    A curve is a CASE expression; NULL is a missing value, and categorical columns hold the categories.
 
     With `pair`, the names that two rows have in the `FROM` clause, such as ("a", "b"), it is the probability
     that the first is above the second, for `RankLogistic`.
@@ -41,8 +39,7 @@ def sql_expression(
     if pair is not None:
         return _probability(terms, quote, pair)
     weighted = [_weighted(terms, k, quote) for k, weight in enumerate(terms.coef.tolist()) if weight != 0]
-    tables = [_case(terms, table, quote) for table in terms.tables]
-    return _sum(weighted + tables + [_tree(terms, tree, quote) for tree in terms.trees])
+    return _sum(weighted + [_case(terms, table, quote) for table in terms.tables])
 
 
 def _weighted(terms: Terms, k: int, quote: str) -> str:
@@ -55,7 +52,7 @@ def _weighted(terms: Terms, k: int, quote: str) -> str:
 
 def _probability(terms: Terms, quote: str, pair: Sequence[str]) -> str:
     """Return 1 / (1 + exp(-d)) for the difference d of two scores, in which the shifts of scalers cancel."""
-    if terms.tables or terms.trees or not hasattr(terms.ranker, "predict_pair_proba"):
+    if terms.tables or not hasattr(terms.ranker, "predict_pair_proba"):
         raise ValueError(f"pair needs a linear model with probabilities, RankLogistic; got {terms.ranker!r}.")
     if isinstance(pair, str) or len(pair) != 2:
         raise ValueError(f"pair must be two names, such as ('a', 'b'); got {pair!r}.")
@@ -114,31 +111,6 @@ def _line_branches(axis: Axis, values: FloatArray, column: str) -> list[str]:
         f"({column} - {_number(ends[k])})"
         for k, slope in enumerate(slopes)
     ]
-
-
-def _tree(terms: Terms, tree: Tree, quote: str) -> str:
-    """Return nested CASE expressions, one per split."""
-
-    def split(k: int, left: str, right: str) -> str:
-        return f"CASE WHEN {_condition(terms, tree, k, quote)} THEN {left} ELSE {right} END"
-
-    return tree.built(lambda k: _number(tree.value[k]), split)
-
-
-def _condition(terms: Terms, tree: Tree, k: int, quote: str) -> str:
-    """Return the condition to go left; it is not true for NULL unless that is tested for."""
-    number = int(tree.feature[k])
-    name, column = terms.names[number], _quoted(terms.names[number], quote)
-    if k in tree.categories:
-        known = terms.categories.get(number)
-        levels = [
-            _literal(code if known is None else known[code], name, quote)
-            for code in tree.categories[k]
-            if known is None or code < len(known)
-        ]
-        return f"{column} IN ({', '.join(levels)})"
-    below = f"{column} <= {_number(tree.threshold[k])}"
-    return f"{column} IS NULL OR {below}" if tree.missing_left[k] else below
 
 
 def _literal(level: Any, name: str, quote: str) -> str:

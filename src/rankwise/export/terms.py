@@ -45,7 +45,7 @@ class Table:
 class Terms:
     """score(x) = sum_k coef_k f_k(s(x)) + sum_t table_t(x), or a sum of trees.
 
-    Here s scales, and f_k is a feature or a kernel value.
+    Here s scales, and f_k is a feature.
 
     Attributes
     ----------
@@ -53,7 +53,7 @@ class Terms:
     names : list of str
         The names of all features.
     coef : array of shape (n_terms,) or (n_outputs, n_terms)
-        The weights of features or of kernel values; empty for a sum of tables or trees.
+        The weights of features; empty for a sum of tables or trees.
     scalings : list of Scaling
     tables : list of Table
         Tables that are zero everywhere are omitted.
@@ -70,11 +70,6 @@ class Terms:
     tables: list[Table] = field(default_factory=list)
     categories: dict[int, list[Any]] = field(default_factory=dict)
     trees: list[Tree] = field(default_factory=list)
-
-    @property
-    def has_kernel(self) -> bool:
-        """Whether the terms are kernel values."""
-        return not hasattr(self.ranker, "coef_")
 
 
 def has_tables(model: Any) -> bool:
@@ -97,13 +92,12 @@ def terms_of(model: Any, format: str, feature_names: Sequence[str] | None, outpu
         names = _names(model, ranker, feature_names)
         trees = boosted_trees(ranker, scalings, names)
         return Terms(ranker, names, np.zeros(0), categories=dict(ranker.categories_), trees=trees)
-    is_linear = hasattr(ranker, "coef_")
-    if not (is_linear or format == "onnx"):
+    if not hasattr(ranker, "coef_"):
         raise ValueError(
             f"Format {format!r} supports linear models, and this {type(ranker).__name__} has "
-            f"kernel={ranker.kernel!r}; format 'onnx' supports kernels."
+            f"kernel={ranker.kernel!r}, which no format supports; save_model writes all models."
         )
-    coef = np.asarray(ranker.coef_ if is_linear else ranker.dual_coef_, dtype=np.float64)
+    coef = np.asarray(ranker.coef_, dtype=np.float64)
     if output is not None or format != "onnx":
         coef = _chosen_output(coef, output, format)
     if not np.isfinite(coef).all():

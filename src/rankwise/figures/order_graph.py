@@ -1,9 +1,10 @@
-"""The edges of an order graph, the number of rows per class, and the concordance of each edge."""
+"""The edges and layers of an order graph, the number of rows per class, and the concordance of each edge."""
 
 from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
-from typing import Any
+from graphlib import TopologicalSorter
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -12,6 +13,8 @@ from rankwise.core.checks import as_array, as_codes, as_vector, split_missing
 from rankwise.core.types import Edge, FloatArray
 from rankwise.metrics import wmw
 from rankwise.preferences.order_graph import check_acyclic, order_edges
+
+Label = TypeVar("Label", bound=Hashable)
 
 
 def listed_edges(edges: Any, classes: Sequence[Hashable] | None) -> list[Edge]:
@@ -25,6 +28,27 @@ def listed_edges(edges: Any, classes: Sequence[Hashable] | None) -> list[Edge]:
     listed = [(high, low) for high, low in pairs]
     check_acyclic(listed)
     return list(dict.fromkeys(listed))
+
+
+def layers_of(edges: Sequence[Edge], classes: Sequence[Label]) -> list[list[Label]]:
+    """Return the classes of each layer, the highest first: a class is below the lowest class above it.
+
+    Classes without an edge are in the lowest layer.
+
+    Examples
+    --------
+    >>> layers_of([("a", "b"), ("a", "c"), ("b", "c")], ["c", "b", "a", "alone"])
+    [['a'], ['b'], ['c', 'alone']]
+    """
+    above: dict[Hashable, list[Hashable]] = {
+        label: [high for high, low in edges if low == label] for label in classes
+    }
+    layer: dict[Hashable, int] = {}
+    for label in TopologicalSorter(above).static_order():
+        layer[label] = max((layer[high] + 1 for high in above[label]), default=0)
+    lowest = max(layer.values(), default=0)
+    layer |= dict.fromkeys(set(classes) - {label for edge in edges for label in edge}, lowest)
+    return [[label for label in classes if layer[label] == number] for number in range(lowest + 1)]
 
 
 def edge_shares(

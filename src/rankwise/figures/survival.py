@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.stats import CensoredData, ecdf
 
 from rankwise.core.types import FloatArray
 
@@ -68,8 +69,6 @@ def survival_curve(
     >>> found.time, found.survival.round(3), found.median
     (array([0., 1., 2., 3.]), array([1.   , 0.667, 0.667, 0.   ]), 3.0)
     """
-    from scipy.stats import CensoredData, ecdf
-
     estimate = ecdf(CensoredData.right_censored(time, ~event)).sf
     with warnings.catch_warnings():  # the interval is undefined at fractions of 0 and 1
         warnings.simplefilter("ignore", RuntimeWarning)

@@ -13,9 +13,9 @@ from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from rankwise.data.sparse_rows import is_sparse
 from rankwise.io.model_layout import Arrays, Contents, ModelFileError
 from rankwise.losses import LOSSES, PairwiseLoss
 
@@ -82,7 +82,7 @@ def encode(value: Any, arrays: Arrays) -> Any:
         return items if isinstance(value, list) else {"tuple": items}
     if isinstance(value, dict):
         return {"map": [[encode(key, arrays), encode(item, arrays)] for key, item in value.items()]}
-    if is_sparse(value) and value.format == "csr":
+    if sp.issparse(value) and value.format == "csr":
         return _encode_csr(value, arrays)
     if isinstance(value, PairwiseLoss):
         return _encode_loss(value, arrays)
@@ -103,10 +103,8 @@ def _encode_array(array: NDArray[Any], arrays: Arrays) -> Any:
 
 
 def _encode_csr(matrix: Any, arrays: Arrays) -> Any:
-    from scipy.sparse import isspmatrix
-
     parts = [encode(part, arrays) for part in (matrix.data, matrix.indices, matrix.indptr)]
-    return {"csr": [isspmatrix(matrix), list(matrix.shape), parts]}
+    return {"csr": [sp.isspmatrix(matrix), list(matrix.shape), parts]}
 
 
 def _encode_loss(loss: PairwiseLoss, arrays: Arrays) -> Any:
@@ -178,8 +176,6 @@ def _decode_objects(content: Any, arrays: Arrays) -> NDArray[Any]:
 
 
 def _decode_csr(content: Any, arrays: Arrays) -> Any:
-    import scipy.sparse as sp
-
     is_matrix, shape, parts = content
     data, indices, indptr = (decode(part, arrays) for part in parts)
     kind = sp.csr_matrix if is_matrix else sp.csr_array

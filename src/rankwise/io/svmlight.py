@@ -8,11 +8,12 @@ from itertools import pairwise
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
+import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from rankwise import _native
 from rankwise.core.threads import thread_count
-from rankwise.data.sparse_rows import SparseRows, require_column_memory
+from rankwise.data.design import require_column_memory
 from rankwise.io.chunks import check_chunk_rows, join_queries, query_chunks
 from rankwise.io.large_labels import LargeLabels, warn_of_large_ties
 from rankwise.io.streams import LONGEST_LINE, Input, LineTooLongError, line_blocks, open_input
@@ -24,8 +25,6 @@ __all__ = [
     "dump_svmlight",
     "iter_svmlight",
     "load_svmlight",
-    "read_svmlight",
-    "read_svmlight_chunks",
 ]
 
 ZeroBased = bool | Literal["auto"]
@@ -114,31 +113,13 @@ def load_svmlight(
     ...
     rankwise.io.svmlight.SvmlightError: <file object>, line 2, column 5: the value is not a number; got '0,5'.
     """
-    return _with_scipy(
-        read_svmlight(
-            source,
-            n_features=n_features,
-            zero_based=zero_based,
-            comments=comments,
-            dtype=dtype,
-            n_jobs=n_jobs,
-        )
-    )
-
-
-def read_svmlight(source: Any, **options: Any) -> SvmlightData:
-    """Read a file as `load_svmlight` does, with X as `SparseRows`, without scipy."""
-    settings = _Settings.checked(**options)
+    settings = _Settings.checked(n_features, zero_based, comments, dtype, n_jobs)
     reader = settings.new_reader()
     for _ in _read_blocks(reader, source, keep=True):
         pass
     data = settings.finish(reader)
     warn_of_large_ties(data.y)
     return data
-
-
-def _with_scipy(data: SvmlightData) -> SvmlightData:
-    return data._replace(X=data.X.to_scipy())
 
 
 def iter_svmlight(
@@ -175,22 +156,8 @@ def iter_svmlight(
     >>> [chunk.qid.tolist() for chunk in iter_svmlight(io.BytesIO(lines), chunk_rows=3)]
     [[1, 1, 2], [3, 3]]
     """
-    chunks = read_svmlight_chunks(
-        source,
-        chunk_rows=chunk_rows,
-        n_features=n_features,
-        zero_based=zero_based,
-        comments=comments,
-        dtype=dtype,
-        n_jobs=n_jobs,
-    )
-    return (_with_scipy(chunk) for chunk in chunks)
-
-
-def read_svmlight_chunks(source: Any, *, chunk_rows: int, **options: Any) -> Iterator[SvmlightData]:
-    """Yield chunks as `iter_svmlight` does, with X as `SparseRows`, without scipy."""
     chunk_rows = check_chunk_rows(chunk_rows)
-    settings = _Settings.checked(**options)
+    settings = _Settings.checked(n_features, zero_based, comments, dtype, n_jobs)
     if settings.zero_based == "auto":
         raise ValueError("zero_based='auto' needs the whole file; iter_svmlight accepts True or False.")
     reader = settings.new_reader()
@@ -217,11 +184,11 @@ class _Settings(NamedTuple):
     @classmethod
     def checked(
         cls,
-        n_features: Any = None,
-        zero_based: Any = False,
-        comments: Any = False,
-        dtype: Any = np.float64,
-        n_jobs: Any = None,
+        n_features: Any,
+        zero_based: Any,
+        comments: Any,
+        dtype: Any,
+        n_jobs: Any,
     ) -> _Settings:
         if not (isinstance(zero_based, bool | np.bool_) or zero_based == "auto"):
             raise ValueError(f"zero_based must be True, False or 'auto'; got {zero_based!r}.")
@@ -267,10 +234,12 @@ class _Settings(NamedTuple):
         )
 
 
-def _as_csr(data: NDArray, indices: NDArray, indptr: NDArray, n_columns: int) -> SparseRows:
+def _as_csr(data: NDArray, indices: NDArray, indptr: NDArray, n_columns: int) -> sp.csr_matrix:
     if indptr[-1] <= _MOST_FEATURES:
         indptr = indptr.astype(np.int32)
-    return SparseRows((data, indices, indptr), (len(indptr) - 1, n_columns))
+    matrix = sp.csr_matrix((data, indices, indptr), shape=(len(indptr) - 1, n_columns))
+    matrix.has_canonical_format = True
+    return matrix
 
 
 def _queries(columns: dict[str, Any]) -> NDArray[Any] | None:

@@ -6,11 +6,11 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
 
 from rankwise import _native
 from rankwise.core.checks import as_array, as_vector
-from rankwise.data.sparse_rows import is_sparse
 from rankwise.io.streams import open_output
 
 __all__ = ["dump_svmlight"]
@@ -75,7 +75,7 @@ class _RowSource:
     """The rows of a matrix in blocks, in the form of the native writer."""
 
     def __init__(self, X: Any) -> None:
-        self.X: Any = _sorted_csr(X) if is_sparse(X) else as_array(X)
+        self.X: Any = _sorted_csr(X) if sp.issparse(X) else as_array(X)
         if self.X.ndim != 2:
             raise ValueError(f"X must have two dimensions; got shape {self.X.shape}.")
         if self.X.dtype.kind not in "biuf":
@@ -88,7 +88,7 @@ class _RowSource:
         n_columns = self.X.shape[1] or 1
         begin = 0
         while begin < self.n_rows:
-            if is_sparse(self.X):
+            if sp.issparse(self.X):
                 limit = int(self.X.indptr[begin]) + _ENTRIES_PER_WRITE
                 end = min(int(np.searchsorted(self.X.indptr, limit)), begin + _ENTRIES_PER_WRITE)
             else:
@@ -99,7 +99,7 @@ class _RowSource:
 
     def csr(self, begin: int, end: int) -> tuple[NDArray, NDArray, NDArray]:
         """Return indptr, indices and data of some rows."""
-        if is_sparse(self.X):
+        if sp.issparse(self.X):
             first, last = self.X.indptr[[begin, end]]
             indptr = self.X.indptr[begin : end + 1].astype(np.int64) - int(first)
             indices, data = self.X.indices[first:last].astype(np.int64), self.X.data[first:last]

@@ -11,8 +11,7 @@ from sklearn.utils.extmath import row_norms, safe_sparse_dot
 from rankwise import _native
 from rankwise.core.types import FloatArray
 from rankwise.data.design import row_blocks
-from rankwise.data.scores import dense_rows
-from rankwise.data.sparse_rows import kept_entries
+from rankwise.data.scores import dense_rows, kept_entries
 
 __all__ = ["sparse_squared_distances", "typical_distance"]
 

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import solve_triangular
+from sklearn.metrics import pairwise_distances_argmin
 from sklearn.utils import check_random_state
 from sklearn.utils.random import sample_without_replacement
 
@@ -341,7 +342,6 @@ def _rows_near_means(X: Any, n_rows: int, random: np.random.RandomState) -> NDAr
     A row that is nearest to several means is there once.
     """
     from sklearn.cluster import MiniBatchKMeans  # which takes long to import
-    from sklearn.metrics import pairwise_distances_argmin
 
     rows = X.astype(np.float32)
     sample = random.permutation(X.shape[0])[: _ROWS_PER_CLUSTER * n_rows]

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
+from sklearn.metrics import pairwise
 
 from rankwise import _native
 from rankwise.core.checks import check_choice
@@ -163,8 +164,6 @@ def blocks_of_values(n_rows: int, n_columns: int) -> Iterator[slice]:
 
 def _pairwise() -> Any:
     """Return scikit-learn's kernels and distances: linear models do without this slow import."""
-    from sklearn.metrics import pairwise
-
     return pairwise
 
 

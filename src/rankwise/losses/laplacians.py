@@ -11,6 +11,7 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from rankwise.core import memory
@@ -180,8 +181,6 @@ class ListedLaplacian(Laplacian):
     """Pairs one by one, through a sparse matrix: O(l) memory and O(l) per column for l pairs."""
 
     def __init__(self, preferences: Preferences, pairs: Pairs):
-        import scipy.sparse as sp
-
         self.n_rows = preferences.n_rows
         self._preferences = preferences
         better, worse, _, weight = pairs

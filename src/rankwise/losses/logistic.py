@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from scipy.special import expit, log_expit
 
 from rankwise import _native
 from rankwise.core.checks import as_vector
@@ -100,8 +101,6 @@ class Logistic(Smooth):
         self, difference: FloatVector, magnitude: FloatVector
     ) -> tuple[FloatVector, FloatVector]:
         """Return the slope and the curvature of each pair."""
-        from scipy.special import expit
-
         wrong = expit(-difference)
         return -wrong, wrong * expit(difference)
 
@@ -121,8 +120,6 @@ def logistic_sums(
     The factor is one number, or one per row that is constant within a query. The cost is O(m) for a ranking
     (O(m log m) with gains or censored rows) and O(l) for l listed pairs.
     """
-    from scipy.special import expit, log_expit
-
     better, worse, _, weight = preferences.pairs()
     difference, weight = scores[better] - scores[worse], _at(factor, better) * weight
     push = weight * expit(-difference)
@@ -165,8 +162,6 @@ def logistic_hessian(
     preferences: Preferences, scores: FloatVector, factor: FloatVector | float, *, n_threads: int = 1
 ) -> tuple[FloatVector, Callable[[FloatVector], FloatVector]]:
     """Return the diagonal of the Hessian of `logistic_sums`, and the product with a direction."""
-    from scipy.special import expit
-
     better, worse, _, weight = preferences.pairs()
     difference, n = scores[better] - scores[worse], preferences.n_rows
     stiffness = _at(factor, better) * weight * expit(difference) * expit(-difference)

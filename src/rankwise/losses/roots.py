@@ -5,10 +5,13 @@ from __future__ import annotations
 from typing import Any, Protocol
 
 import numpy as np
+import scipy.sparse as sp
 from numpy.typing import NDArray
+from scipy.linalg import solve_triangular
+from scipy.linalg.lapack import dpstrf
+from scipy.sparse import csr_array
 
 from rankwise.core.types import FloatArray
-from rankwise.data.sparse_rows import is_sparse
 
 
 class Root(Protocol):
@@ -159,8 +162,6 @@ class _Averages:
         total = np.where(total > 0, total, 1.0)
         self._one = weight / total if n_groups == 1 else None
         if n_groups > 1:
-            from scipy.sparse import csr_array
-
             entries = (weight / total[group], (group, np.arange(n_rows)))
             self._matrix = csr_array(entries, shape=(n_groups, n_rows))
 
@@ -168,7 +169,7 @@ class _Averages:
         if self._one is not None:
             return np.asarray(self._one[part] @ U)[None]
         product = (self._matrix if part == slice(None) else self._matrix[:, part]) @ U
-        return product.toarray() if is_sparse(product) else product
+        return product.toarray() if sp.issparse(product) else product
 
     def spread(self, means: FloatArray, part: slice = slice(None)) -> FloatArray:
         return means if self._one is not None else means[self.group[part]]
@@ -202,9 +203,6 @@ class PivotedRoot:
     target: FloatArray
 
     def __init__(self, L: FloatArray, pull: FloatArray):
-        from scipy.linalg import solve_triangular
-        from scipy.linalg.lapack import dpstrf
-
         factor, pivot, rank, _ = dpstrf(L, lower=0)
         self._pivot = pivot - 1
         upper = np.triu(factor)[:rank]

@@ -14,6 +14,7 @@ from rankwise.core.checks import as_array, check_count, is_constant
 from rankwise.data.backends import in_memory
 from rankwise.data.design import Design
 from rankwise.data.shared_passes import SharedPasses
+from rankwise.model_selection.splits import QueryKFold
 from rankwise.model_selection.tunable import Problem
 from rankwise.preferences import NoPairsError, Preferences, as_preferences
 
@@ -91,8 +92,6 @@ class FoldRows:
         passed to scikit-learn's `check_cv` and splits `y` by `qid`.
         """
         from sklearn.model_selection import KFold, check_cv  # which takes long to import
-
-        from rankwise.model_selection.splits import QueryKFold
 
         if isinstance(cv, Integral):  # shuffled, as the order of rows may be periodic or drift
             check_count("cv", cv)

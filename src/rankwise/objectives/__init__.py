@@ -6,6 +6,6 @@ A library is imported only when its objective is created.
 from rankwise.objectives._catboost import catboost
 from rankwise.objectives._lightgbm import lightgbm
 from rankwise.objectives._xgboost import xgboost
-from rankwise.objectives.networks import jax, torch
+from rankwise.objectives.networks import torch
 
-__all__ = ["catboost", "jax", "lightgbm", "torch", "xgboost"]
+__all__ = ["catboost", "lightgbm", "torch", "xgboost"]

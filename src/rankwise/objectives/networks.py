@@ -1,15 +1,12 @@
-"""Pairwise losses for PyTorch and JAX."""
+"""Pairwise losses for PyTorch."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
-
 from rankwise.core.checks import check_choice, check_count
-from rankwise.losses import PairwiseLoss, Smooth
+from rankwise.losses import PairwiseLoss
 from rankwise.losses.least_squares import COSTS
 from rankwise.objectives._gradient import OBJECTIVES, check_loss
 from rankwise.preferences.base import AVERAGES, Preferences
@@ -104,76 +101,3 @@ def torch(
     except ModuleNotFoundError:
         raise ImportError("objectives.torch needs PyTorch: pip install 'rankwise[torch]'.") from None
     return PairLoss(NamedLoss(loss, average, cost, n_threads), preferences)
-
-
-def jax(
-    preferences: Preferences,
-    *,
-    loss: str = "logistic",
-    average: str = "queries",
-    cost: str = "magnitude",
-    n_threads: int = 1,
-) -> Callable[[Any], Any]:
-    """Return the mean of a pairwise loss over all pairs of `preferences`, as a function for JAX.
-
-    `function(scores)` can be compiled by `jax.jit` and differentiated once or twice in reverse mode:
-    `jax.grad`, and `jax.jacrev` of that. The parameters are those of `rankwise.objectives.torch`. The loss is
-    computed on the CPU in float64 by a callback; value and derivatives have the type of the scores.
-
-    Examples
-    --------
-    >>> import jax
-    >>> from rankwise import Preferences, objectives
-    >>> loss = objectives.jax(Preferences.from_scores([1, 0]), loss="squared_hinge")
-    >>> value, gradient = jax.jit(jax.value_and_grad(loss))(jax.numpy.array([0.5, 0.0]))
-    >>> value.item(), gradient.tolist()
-    (0.25, [-1.0, 1.0])
-    """
-    try:
-        import jax  # noqa: F401
-    except ModuleNotFoundError:
-        raise ImportError("objectives.jax needs JAX: pip install 'rankwise[jax]'.") from None
-    return _jax_function(NamedLoss(loss, average, cost, n_threads).of(preferences))
-
-
-def _jax_function(loss: PairwiseLoss) -> Callable[[Any], Any]:
-    from jax import custom_vjp
-    from jax.custom_derivatives import SymbolicZero
-
-    # One function returns value and gradient, so its derivative contains the second derivative of the loss.
-    @custom_vjp
-    def both(scores: Any) -> Any:
-        return _called_back(loss.value_and_coefficients, (scores[0], scores), scores)
-
-    def forward(scores: Any) -> Any:
-        value, gradient = both(scores.value)
-        return (value, gradient), (scores.value, gradient)
-
-    def backward(kept: Any, cotangents: Any) -> Any:
-        (scores, gradient), (slope, direction) = kept, cotangents
-        result = 0.0 * scores if isinstance(slope, SymbolicZero) else slope * gradient
-        if isinstance(loss, Smooth) and not isinstance(direction, SymbolicZero):
-            result += _called_back(lambda s, d: loss.hessian(s).product(d), scores, scores, direction)
-        return (result,)
-
-    both.defvjp(forward, backward, symbolic_zeros=True)
-
-    def function(scores: Any) -> Any:
-        if scores.shape != loss.preferences.shape:
-            raise ValueError(f"scores must have the shape {loss.preferences.shape}; got {scores.shape}.")
-        return both(scores)[0]
-
-    return function
-
-
-def _called_back(function: Callable[..., Any], like: Any, *arrays: Any) -> Any:
-    """Call a function of float64 arrays and return its results with the shapes and types of `like`."""
-    from jax import ShapeDtypeStruct, pure_callback, tree
-
-    types = tree.map(lambda array: ShapeDtypeStruct(array.shape, array.dtype), like)
-
-    def called(*arrays: Any) -> Any:
-        results = function(*(np.asarray(array, np.float64) for array in arrays))
-        return tree.map(lambda result, type_: np.asarray(result, type_.dtype), results, types)
-
-    return pure_callback(called, types, *arrays, vmap_method="sequential")

@@ -11,11 +11,12 @@ from numpy.typing import ArrayLike
 from rankwise.core.checks import as_array
 from rankwise.core.pipelines import last_step
 from rankwise.core.text import plural
-from rankwise.core.types import Edge
-from rankwise.figures.graph_layout import Layout, layout
-from rankwise.figures.order_graph import edge_shares, listed_edges
+from rankwise.core.types import Edge, FloatVector
+from rankwise.figures.order_graph import edge_shares, layers_of, listed_edges
 from rankwise.plotting._axes import axes_for
 
+# The distance of two columns, and the length of a label that fits it.
+COLUMN, CHARACTERS = 1.6, 10
 NODE = {"boxstyle": "round,pad=0.45", "facecolor": "#eef3f8", "edgecolor": "#33506e"}
 LABEL = {"boxstyle": "round,pad=0.12", "facecolor": "white", "edgecolor": "none", "alpha": 0.9}
 
@@ -126,19 +127,38 @@ class OrderGraphDisplay:
         -------
         display : OrderGraphDisplay
         """
-        plan = layout(self.edges, self.classes, map(str, self.classes))
-        self.places_ = plan.places
+        stretch = max([1.0, *(len(str(label)) / CHARACTERS for label in self.classes)])
+        self.places_ = {
+            label: (stretch * COLUMN * (k - (len(layer) - 1) / 2), -float(number))
+            for number, layer in enumerate(layers_of(self.edges, self.classes))
+            for k, label in enumerate(layer)
+        }
+        bows = {edge: stretch * self._bow(edge) for edge in self.edges}
+        middles = [self._middle(edge, bow) for edge, bow in bows.items()]
+        points = np.array([*self.places_.values(), *middles]).reshape(-1, 2)
         # Margins for the boxes around the classes.
-        limits = plan.corners() + np.outer([-1, 1], [0.65 * plan.stretch, 0.4])
+        limits = np.array([points.min(axis=0), points.max(axis=0)]) if len(points) else np.zeros((2, 2))
+        limits += np.outer([-1, 1], [0.65 * stretch, 0.4])
         self.ax_, self.figure_ = axes_for(self, ax, np.minimum(1.05 * np.diff(limits, axis=0)[0], 16))
         self.ax_.set(xlim=limits[:, 0], ylim=limits[:, 1], aspect="equal")
         self.ax_.set_axis_off()
         self.nodes_ = {label: self._draw_node(label) for label in self.classes}
         self.arrows_: dict[Edge, Any] = {}
         self.labels_: dict[Edge, Any] = {}
-        for edge in plan.bends:
-            self._draw_edge(edge, plan, options)
+        for edge, bow in bows.items():
+            self._draw_edge(edge, bow, options)
         return self
+
+    def _bow(self, edge: Edge) -> float:
+        """Return how far an arrow bends to the left, around the classes of the layers between its ends."""
+        between = self.places_[edge[0]][1] - self.places_[edge[1]][1] - 1
+        return 0.55 + 0.3 * between if between else 0.0
+
+    def _middle(self, edge: Edge, bow: float) -> FloatVector:
+        """Return the point halfway along an arrow."""
+        start, end = (np.array(self.places_[label]) for label in edge)
+        across, up = end - start
+        return (start + end) / 2 + bow * np.array([up, -across]) / np.hypot(across, up)
 
     def _draw_node(self, label: Hashable) -> Any:
         text = str(label)
@@ -149,10 +169,10 @@ class OrderGraphDisplay:
             across, up, text, ha="center", va="center", bbox=NODE, zorder=2, fontsize="medium"
         )
 
-    def _draw_edge(self, edge: Edge, plan: Layout, options: dict[str, Any]) -> None:
+    def _draw_edge(self, edge: Edge, bow: float, options: dict[str, Any]) -> None:
         from matplotlib.patches import FancyArrowPatch
 
-        start, end = (plan.places[label] for label in edge)
+        start, end = (self.places_[label] for label in edge)
         # The size of a box is known once its text is drawn, so arrows are drawn after the boxes.
         settings: dict[str, Any] = {
             "arrowstyle": "-|>",
@@ -163,13 +183,13 @@ class OrderGraphDisplay:
             "patchA": self.nodes_[edge[0]].get_bbox_patch(),
             "patchB": self.nodes_[edge[1]].get_bbox_patch(),
         }
-        bent = f"arc3,rad={plan.bends[edge]}"  # the curve that the layout chose
+        bent = f"arc3,rad={2 * bow / np.hypot(*np.subtract(end, start))}"
         arrow = FancyArrowPatch(
             start, end, connectionstyle=bent, shrinkA=1, shrinkB=1, **(settings | options)
         )
         self.arrows_[edge] = self.ax_.add_patch(arrow)
         if edge in self.shares:
-            across, up = plan.middle(edge)
+            across, up = self._middle(edge, bow)
             self.labels_[edge] = self.ax_.text(
                 across, up, f"{100 * self.shares[edge]:.1f}%",
                 ha="center", va="center", fontsize="small", bbox=LABEL, zorder=4,

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from scipy.sparse import coo_matrix
+from scipy.sparse.csgraph import connected_components
 
 from rankwise.core.checks import check_choice
 from rankwise.core.memory import require_memory
@@ -270,8 +272,5 @@ def from_heaviest(values: FloatVector, weight: FloatVector, groups: NDArray[np.i
 
 def connected_parts(first: NDArray[Any], second: NDArray[Any], n_nodes: int) -> NDArray[np.int64]:
     """Return the number of the connected component of each node, given the two ends of each edge."""
-    from scipy.sparse import coo_matrix
-    from scipy.sparse.csgraph import connected_components
-
     graph = coo_matrix((np.ones(len(first)), (first, second)), shape=(n_nodes, n_nodes))
     return connected_components(graph, directed=False)[1].astype(np.int64)

@@ -5,6 +5,8 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import numpy as np
+from scipy.sparse import csr_array
+from scipy.special import expit
 
 from rankwise.core.types import FloatArray, FloatVector
 from rankwise.preferences.click_log import ClickLog
@@ -30,8 +32,6 @@ class ExaminationModel:
     """
 
     def __init__(self, X: FloatArray, place: Any, clicked: Any, n_positions: int):
-        from scipy.sparse import csr_array
-
         self.clicked, self.n_free = clicked.astype(np.float64), n_positions - 1
         spread = X.std(axis=0)
         scaled = (X - X.mean(axis=0)) / np.where(spread > 0, spread, 1.0)
@@ -50,8 +50,6 @@ class ExaminationModel:
 
     def _means(self, parameters: FloatVector) -> tuple[FloatVector, FloatVector]:
         """Return the probabilities of a click, and of relevance."""
-        from scipy.special import expit
-
         relevance = expit(self.features @ parameters[self.n_free :])
         return np.exp(self.at @ parameters[: self.n_free]) * relevance, relevance
 
@@ -98,8 +96,6 @@ class ExaminationModel:
 
     def query_scores(self, parameters: FloatVector, query: Any) -> FloatArray:
         """Return the gradient of the log-likelihood of each query."""
-        from scipy.sparse import csr_array
-
         slope, _, tail = self.row_scores(parameters)
         members = csr_array((slope, (query, np.arange(len(slope)))))
         by_feature = self.features * tail[:, None]

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.sparse import csr_array
+from scipy.sparse.csgraph import connected_components
 
 from rankwise.core.types import FloatArray, FloatVector, IntVector
 from rankwise.preferences.click_log import ClickLog
@@ -47,8 +49,6 @@ class Harvest:
 
     def information(self, log_value: FloatVector) -> FloatArray:
         """Return the negative Hessian."""
-        from scipy.sparse import csr_array
-
         fraction = self.fractions(log_value)
         expected = self.of_document[self.document] * fraction
         shape = len(self.of_document), self.n_positions
@@ -128,9 +128,6 @@ def _linked(
     Position k is comparable with l if a document was clicked at k and shown at l. The estimate exists within
     a set of positions that are comparable both ways, by a chain. Here it is the set with most clicks.
     """
-    from scipy.sparse import csr_array
-    from scipy.sparse.csgraph import connected_components
-
     shape = int(document.max()) + 1, n_positions
     won = csr_array((clicks, (document, place)), shape)
     seen = csr_array((np.ones(len(place)), (document, place)), shape)

@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
 
 from rankwise.core.checks import as_array, as_codes, as_indices, as_they_are, as_vector, as_weights
-from rankwise.data.sparse_rows import is_sparse
 from rankwise.preferences.base import FewRowsError, Pairs, Preferences, check_pair_memory, weighing_rows
 
 
@@ -270,10 +270,8 @@ def pair_data(
     if None not in names and names[0] != names[1]:
         raise ValueError(f"X_better and X_worse must have the same columns in the same order; got {names}.")
     n = shapes[0][0]
-    if is_sparse(X_better) or is_sparse(X_worse):
-        from scipy.sparse import vstack
-
-        X = vstack([X_better, X_worse], format="csr")
+    if sp.issparse(X_better) or sp.issparse(X_worse):
+        X = sp.vstack([X_better, X_worse], format="csr")
     else:
         X = np.concatenate([np.asarray(X_better), np.asarray(X_worse)])
     numbers = np.arange(n)

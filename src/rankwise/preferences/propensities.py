@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from scipy.stats import t
 
 from rankwise.core.text import listed, table
 from rankwise.core.types import FloatArray, FloatVector, IntVector
@@ -85,8 +86,6 @@ def as_curve(
 
     `covariance` is that of the other linked positions.
     """
-    from scipy.stats import t
-
     known = np.flatnonzero(linked)
     error = np.append(0.0, np.sqrt(np.diag(covariance)) if log.n_queries > 1 else np.nan * log_value[1:])
     reach = float(t.ppf(0.5 + 0.5 * level, max(log.n_queries - 1, 1))) * error

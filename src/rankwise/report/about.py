@@ -7,6 +7,7 @@ from collections.abc import Mapping
 
 import numpy as np
 
+from rankwise import __version__
 from rankwise.core.text import plural
 from rankwise.evaluation.data import EvaluationData
 from rankwise.evaluation.measures import Measured
@@ -18,8 +19,6 @@ LEAST_SPREAD = 1e-3
 
 def about(data: EvaluationData, first: Measured, given: Mapping[str, str]) -> str:
     """List the data, the given facts, the version and the date."""
-    from rankwise import __version__
-
     made = f"rankwise {__version__} on {datetime.date.today().isoformat()}"
     found: list[tuple[str, Cell]] = [("Measured on", _data(data)), *_excluded(data, first)]
     return facts([*found, *given.items(), ("Made by", made)])

@@ -28,7 +28,6 @@ from rankwise.evaluation.measures import measured, named_measure, over_queries
 from rankwise.evaluation.models import has_probabilities
 from rankwise.evaluation.shown import ShownData, sampled_queries
 from rankwise.evaluation.single import metrics_of
-from rankwise.report.moved import opened_queries
 from rankwise.report.queries import named_queries
 
 ON_WORKERS = "Rows on workers"
@@ -149,7 +148,7 @@ def _on_workers(rows: Rows, parts: RowParts, found: PartMeasures, wanted: Wanted
 def _listed(rows: Rows, parts: RowParts, found: PartMeasures, comparison: Comparison) -> IntArray:
     """Return the queries whose rows the page lists."""
     first = comparison.measures[rows.main][0].values
-    queries = [*named_queries(first).tolist(), *opened_queries(comparison.measures, rows.main)]
+    queries = named_queries(first).tolist()
     if rows.pair is not None and all(0 <= row < found.n_rows for row in rows.pair):
         place = {value: number for number, value in enumerate(found.queries.tolist())}
         values = np.asarray(parts.chosen(2).take(np.array(rows.pair))).tolist()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from rankwise import __version__
 from rankwise.core.text import listed, plural
 from rankwise.leaderboard import BradleyTerry
 from rankwise.leaderboard.by_category import CategoryLeaderboards
@@ -42,8 +43,6 @@ def leaderboard_page(
 
     The page is self-contained.
     """
-    from rankwise import __version__
-
     chances = first_places(model, board)
     lead = f'<p class="lead">{text(headline(model, board))}</p>\n'
     if chances:

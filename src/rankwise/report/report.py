@@ -30,7 +30,6 @@ from rankwise.report.curves import curves_section
 from rankwise.report.evaluated import evaluated
 from rankwise.report.interactions import interactions_section
 from rankwise.report.learned import learned_section
-from rankwise.report.moved import moved_section
 from rankwise.report.page import page, paragraph, share, short, text
 from rankwise.report.quality import quality_section
 from rankwise.report.ranking import ranking_section
@@ -38,7 +37,6 @@ from rankwise.report.reasons import reasons_section
 from rankwise.report.reliability import reliability_section
 from rankwise.report.shapes import has_two_classes, shapes_section
 from rankwise.report.slices import slices_section
-from rankwise.report.standing import LISTED, baseline_in_words, best_in_words
 from rankwise.report.survival import DIRECTION, survival_section
 from rankwise.report.tried import tried_section
 from rankwise.report.versus import versus_section
@@ -48,6 +46,8 @@ if TYPE_CHECKING:
     from rankwise.uncertainty.inference import Inference
 
 FRAME_HEIGHT = 700
+# The number of models that a sentence names; it counts the others.
+LISTED = 3
 
 
 class Report:
@@ -167,9 +167,7 @@ class Report:
         -------
         text : str
         """
-        first = {name: found[0] for name, found in self.measures.items()}
-        said = [self._own_finding(), *self._comparisons(), best_in_words(self.data.name, first)]
-        return " ".join(sentence for sentence in said if sentence)
+        return " ".join([self._own_finding(), *self._comparisons()])
 
     def baseline(self) -> str:
         """State what chance and the best single feature of these rows give.
@@ -181,7 +179,14 @@ class Report:
         -------
         text : str
         """
-        return baseline_in_words(self._single_feature)
+        single = self._single_feature
+        if single is None or single.found.mean != single.found.mean:
+            return "50% is chance."
+        way = " (the lowest first)" if single.is_reversed else ""
+        return (
+            f"50% is chance. The best single feature, {single.name}{way}, orders "
+            f"{share(single.found.in_order[0])}; it was chosen on these rows, which is optimistic."
+        )
 
     @cached_property
     def _single_feature(self) -> SingleFeature | None:
@@ -200,7 +205,6 @@ class Report:
             versus_section(data, self.measures, self.differences),
             quality_section(data, ours, self.notes),
             ranking_section(data),
-            moved_section(data, self.measures),
             slices_section(data, self.measures, self.slices),
             survival_section(data),
             shapes_section(self.sample),

@@ -8,20 +8,18 @@ from typing import Any
 import numpy as np
 from sklearn.metrics import confusion_matrix
 
-from rankwise.core.text import plural
+from rankwise.core.text import listed, plural
 from rankwise.evaluation.data import EvaluationData
 from rankwise.evaluation.names import row_words, shortened
 from rankwise.figures.distribution import roc
-from rankwise.figures.graph_layout import layout
-from rankwise.figures.order_graph import edge_shares
+from rankwise.figures.order_graph import edge_shares, layers_of
 from rankwise.figures.utility import UtilityAxis
 from rankwise.report.page import Cell, Number, figure, paragraph, section, share, short, table, text
-from rankwise.report.svg import Chart, picture
+from rankwise.report.svg import Chart
 
 MAX_CURVES = 6
 MAX_UTILITY_POINTS = 800
 MAX_CLASSES = 30
-NODE_LENGTH = 24
 
 
 def shapes_section(data: EvaluationData) -> str:
@@ -158,7 +156,7 @@ def confusion_table(names: list[str], axis: UtilityAxis) -> str:
 
 
 def graph_section(data: EvaluationData) -> str:
-    """Draw the order graph, and list the concordance of each edge."""
+    """List the layers of the order graph, and the concordance of each edge."""
     names, edges = data.label_names or [], data.edges or []
     sizes, shares = edge_shares(edges, data.class_of_row, data.main_scores, row_weights(data))
     rows: list[list[Cell]] = [
@@ -169,75 +167,14 @@ def graph_section(data: EvaluationData) -> str:
         ]
         for high, low in edges
     ]
-    drawn = (
-        figure(graph_picture(names, edges, sizes, shares), GRAPH_CAPTION, wide=True)
-        if len(names) <= MAX_CLASSES
-        else ""
-    )
-    listed = table("Edges of the order graph", ["Edge", "Pairs", "In the right order"], rows, name="edges")
-    return section("graph", "The order of the classes", drawn, listed)
-
-
-GRAPH_CAPTION = "Arrows lead from higher to lower classes, with the fraction of pairs in that order."
-
-
-def graph_picture(
-    names: list[str], edges: list[tuple[int, int]], sizes: dict[Any, int], shares: dict[Any, float]
-) -> str:
-    """Draw classes in layers, highest on top."""
-    shown = [shortened(name, NODE_LENGTH) for name in names]
-    plan = layout(edges, range(len(names)), shown)
-    unit, room = np.array([92.0, -112.0]), np.array([56.0 * plan.stretch + 8, 34.0])
-    corners = plan.corners() * unit
-    corner = corners.min(axis=0) - room
-    width, height = corners.max(axis=0) + room - corner
-
-    def at(point: Any) -> Any:
-        return np.asarray(point) * unit - corner
-
-    parts = [ARROW]
-    for edge in edges:
-        parts.append(_arrow(at(plan.places[edge[0]]), at(plan.control(edge)), at(plan.places[edge[1]])))
-    for k, name in enumerate(names):
-        parts.append(_node(at(plan.places[k]), name, shown[k], sizes.get(k, 0), 50.0 * plan.stretch))
-    parts += [_edge_label(at(plan.middle(edge)), shares[edge]) for edge in edges if edge in shares]
-    return picture(
-        f"Order graph of {plural(len(names), 'class')} with {plural(len(edges), 'edge')}",
-        width,
-        height,
-        parts,
-    )
-
-
-ARROW = (
-    '<defs><marker id="arrow" viewBox="0 0 10 10" refX="9" refY="5" markerWidth="8" markerHeight="8" '
-    'orient="auto"><path d="M0 0L10 5L0 10z" class="arrowhead"/></marker></defs>'
-)
-
-
-def _arrow(start: Any, control: Any, end: Any) -> str:
-    """Draw a curve from below one box to above another."""
-    towards = (control - end) / np.hypot(*(control - end))
-    tip = end + towards * 25 / max(abs(float(towards[1])), 0.35)
-    return (
-        f'<path class="edge" marker-end="url(#arrow)" d="M{start[0]:.1f} {start[1]:.1f}Q{control[0]:.1f} '
-        f'{control[1]:.1f} {tip[0]:.1f} {tip[1]:.1f}"/>'
-    )
-
-
-def _node(place: Any, name: str, shown: str, n_rows: int, half: float) -> str:
-    x, y = place
-    return (
-        f"<g><title>{text(name)}: {plural(n_rows, 'row')}</title>"
-        f'<rect class="node" x="{x - half:.1f}" y="{y - 23:.1f}" width="{2 * half:.1f}" height="46" rx="8"/>'
-        f'<text class="strong" x="{x:.1f}" y="{y - 3:.1f}" text-anchor="middle">{text(shown)}</text>'
-        f'<text x="{x:.1f}" y="{y + 14:.1f}" text-anchor="middle">{plural(n_rows, "row")}</text></g>'
-    )
-
-
-def _edge_label(place: Any, value: float) -> str:
-    x, y = place
-    return (
-        f'<rect class="plate" x="{x - 24:.1f}" y="{y - 10:.1f}" width="48" height="20" rx="4"/>'
-        f'<text x="{x:.1f}" y="{y + 4.5:.1f}" text-anchor="middle">{share(value)}</text>'
+    header = ["Layer", "Classes, with their rows"]
+    layers = [
+        [str(number), listed([f"{names[k]} ({sizes.get(k, 0):,})" for k in layer], MAX_CLASSES)]
+        for number, layer in enumerate(layers_of(edges, range(len(names))), 1)
+    ]
+    return section(
+        "graph",
+        "The order of the classes",
+        table("Layers of the order graph, the highest first", header, layers, name="layers"),
+        table("Edges of the order graph", ["Edge", "Pairs", "In the right order"], rows, name="edges"),
     )

@@ -4,17 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+import numpy as np
+
 from rankwise.core.text import plural
 from rankwise.evaluation.comparison import correction_in_words
 from rankwise.evaluation.data import EvaluationData
 from rankwise.evaluation.measures import Measured
 from rankwise.evaluation.paired import Difference
 from rankwise.report.page import Cell, Number, better_in_words, figure, paragraph, section, short, table
-from rankwise.report.standing import standing
 from rankwise.report.svg import WIDE, Interval, interval_chart
-
-# Marks a model that may be as good as the best.
-NOT_CLEAR = "\N{ALMOST EQUAL TO}"
 
 
 def versus_section(
@@ -37,33 +35,23 @@ def versus_section(
 
 
 def models_table(measured: dict[str, list[Measured]]) -> str:
-    """Write one row per model and one column per measure: the best in bold, and those that may be as good."""
+    """Write one row per model and one column per measure, with the best in bold."""
     listed = [
         list(one) for one in zip(*(found[: n_shared(measured)] for found in measured.values()), strict=True)
     ]
-    names, columns = list(measured), []
+    columns = []
     for found in listed:
-        by_name = dict(zip(names, found, strict=True))
-        place = standing(by_name)
-        columns.append(
-            [
-                Number(one.mean, _shown(one.mean, name not in place.as_good), name == place.best)
-                for name, one in by_name.items()
-            ]
-        )
-    rows: list[list[Cell]] = [[name, *cells] for name, *cells in zip(names, *columns, strict=True)]
-    note = f"Bold: the best. {NOT_CLEAR}: not clearly different from the best by paired t-tests (p > 0.05)."
+        sign = 1.0 if found[0].measure.higher_is_better else -1.0
+        best = max((sign * one.mean for one in found if one.mean == one.mean), default=np.nan)
+        columns.append([Number(one.mean, short(one.mean), sign * one.mean == best) for one in found])
+    rows: list[list[Cell]] = [[name, *cells] for name, *cells in zip(measured, *columns, strict=True)]
     header = ["Model", *(found[0].measure.name for found in listed)]
-    return table("All models", header, rows, name="models", note=note)
+    return table("All models", header, rows, name="models", note="Bold: the best.")
 
 
 def n_shared(measured: dict[str, list[Measured]]) -> int:
     """Return the number of measures that all models have."""
     return min(len(found) for found in measured.values())
-
-
-def _shown(value: float, is_clear: bool) -> str:
-    return short(value) if is_clear else f"{short(value)} {NOT_CLEAR}"
 
 
 def comparison_table(

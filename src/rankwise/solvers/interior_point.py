@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
+from scipy.linalg import cho_factor, cho_solve
 
 from rankwise.core.memory import require_memory
 from rankwise.core.threads import in_order
@@ -140,8 +141,6 @@ class InteriorPoint:
         a, room, z, s = self._dual, self._room, self._lower, self._upper
         rest_low, rest_high = lower - a * z, upper - room * s
         rhs = (margin + z - s + rest_low / a - rest_high / room) / scale
-        from scipy.linalg import cho_solve  # commands that need no scipy import this module
-
         residual = self._summed(rhs + a) - 2 * self.objective.alpha * self._coef
         dw = cho_solve(factor, residual, check_finite=False)
         da = rhs - (self._difference @ dw) / scale
@@ -149,8 +148,6 @@ class InteriorPoint:
 
     def _factor(self, scale: FloatVector) -> Any:
         """Factor 2 alpha I + D' diag(1 / scale) D."""
-        from scipy.linalg import cho_factor
-
         n = self._difference.shape[1]
         total = 2 * self.objective.alpha * np.eye(n)
         root = 1.0 / np.sqrt(scale)

@@ -18,6 +18,7 @@ from rankwise.solvers.newton_step import NewtonStep, newton_step, residual_squar
 from rankwise.solvers.objective import Iterate, Line, Objective
 from rankwise.solvers.result import Monitor, SolverResult, require
 from rankwise.solvers.run import run
+from rankwise.solvers.unpenalised import solve_unpenalised
 
 # A line is searched until its slope is this fraction of that at its start: an evaluation of the squared hinge
 # costs as much as a product with its Hessian.
@@ -178,8 +179,6 @@ def solve_newton(
     """
     require(loss, "hessian", "Newton's method")
     if alpha == 0:
-        from rankwise.solvers.unpenalised import solve_unpenalised
-
         return solve_unpenalised(design, loss, tol=tol, max_iter=max_iter, start=start, monitor=monitor)
     monitor = Monitor() if monitor is None else monitor
     objective = Objective.of(design, loss, alpha, by_planes=False)
