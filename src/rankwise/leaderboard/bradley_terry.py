@@ -43,6 +43,7 @@ from rankwise.leaderboard.table import (
     LeaderboardRow,
     open_note,
     rank_ranges,
+    shrunk_note,
     step_down_ranges,
 )
 from rankwise.leaderboard.uncertainty import (
@@ -447,9 +448,10 @@ class BradleyTerry(PredictsVotes, HasDifferences, HasFragility, HasJudges, BaseE
             )
         ]  # fmt: skip
         if profiles is None or not profiles.is_one_sided:
-            return Leaderboard(rows, confidence, self._judged_note())
+            return Leaderboard(rows, confidence, self._judged_note() or shrunk_note(rows))
         reference = self.items_[profiles.reference].tolist()
-        return Leaderboard(rows, confidence, open_note(rows, profiles.n_linked), reference)
+        note = " ".join(filter(None, (open_note(rows, profiles.n_linked), shrunk_note(rows))))
+        return Leaderboard(rows, confidence, note, reference)
 
     def top_probabilities(self, k: int = 1) -> FloatVector:
         """Return P(the item is among the k best) of each item, in the order of `items_`.

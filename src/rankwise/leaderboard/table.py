@@ -141,6 +141,24 @@ def open_note(rows: Sequence[LeaderboardRow], n_linked: int) -> str:
     return " ".join([*told, f"Scores are relative to the mean of {linked if n_linked else 'all items'}."])
 
 
+def shrunk_note(rows: Sequence[LeaderboardRow]) -> str:
+    """Return a sentence on the items whose scores the prior pulls out of their intervals, if there are any.
+
+    Examples
+    --------
+    >>> shrunk_note([LeaderboardRow(1, "x", 2.1, 0.5, 2.6, np.inf, 1, 1, 3.0, 1.0)])
+    'The prior pulls the score of x towards the mean, out of its interval, which does not use the prior.'
+    """
+    outside = [str(row.item) for row in rows if not row.low <= row.score <= row.high]
+    if not outside:
+        return ""
+    noun, whose = ("score", "its interval") if len(outside) == 1 else ("scores", "their intervals")
+    return (
+        f"The prior pulls the {noun} of {listed(outside, LISTED)} towards the mean, out of {whose}, which "
+        f"{'does' if len(outside) == 1 else 'do'} not use the prior."
+    )
+
+
 def drawn_ends(rows: Sequence[Any]) -> tuple[FloatVector, FloatVector]:
     """Return the ends of the intervals of rows for a picture: infinite ones are beyond all finite ones.
 
