@@ -86,6 +86,19 @@ def hinge(pairs, s):
     return value, c
 
 
+def huber_hinge(pairs, s, width=0.5):
+    """Value and gradient of the hinge with a parabola of this width below the margin."""
+    value, c = 0.0, np.zeros(len(s))
+    for i, j, w, *_ in pairs:
+        below = 1 - (s[i] - s[j])
+        if below > 0:
+            value += w * (below**2 / (2 * width) if below < width else below - width / 2)
+            slope = w * min(below / width, 1)
+            c[i] -= slope
+            c[j] += slope
+    return value, c
+
+
 def squared_hinge(pairs, s):
     value, c = 0.0, zeros(s)
     for i, j, w, _, _ in pairs:

@@ -66,7 +66,7 @@ write = RunCheckpoint.write
 
 def write_and_wait(self):
     write(self)
-    if self.state.iteration == 3:
+    if self.saved.iteration == 3:
         RunCheckpoint.write = write
         print("written", flush=True)
         sys.stdin.read()

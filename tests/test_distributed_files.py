@@ -1,7 +1,6 @@
 """Files and blocks larger than memory: what is read, how often, and how much of it at a time."""
 
 import os
-import shutil
 import threading
 import weakref
 from itertools import pairwise
@@ -57,27 +56,6 @@ def test_a_copy_is_made_again_when_its_file_has_changed(text_files, tmp_path):
     path.write_text("77 qid:1 1:2\n" + path.read_text())
     os.utime(path, ns=(1, 1))
     assert from_files(path, cache=tmp_path / "copies").y[0] == 77
-
-
-@pytest.mark.skipif(os.name == "nt", reason="needs file locks")
-def test_the_copy_of_a_killed_process_does_not_stay(text_files, tmp_path, monkeypatch):
-    class KilledError(BaseException):
-        pass
-
-    def killed(*_, **__):
-        (begun,) = (tmp_path / "copies").iterdir()
-        shutil.copytree(begun, left := tmp_path / "left" / begun.name)
-        raise KilledError(left)
-
-    monkeypatch.setattr(np, "savez", killed)
-    with pytest.raises(KilledError) as caught:
-        from_files(text_files / "part-0.txt", cache=tmp_path / "copies")
-    monkeypatch.undo()
-    assert os.listdir(tmp_path / "copies") == []  # it was not killed, so that it tidied up itself
-    shutil.move(caught.value.args[0], tmp_path / "copies")
-    assert from_files(text_files / "part-0.txt", cache=tmp_path / "copies").y[0] == Y[0]
-    (copy,) = (tmp_path / "copies").iterdir()
-    assert (copy / "more.npz").exists()
 
 
 def test_widths_of_text_files_may_differ(tmp_path):

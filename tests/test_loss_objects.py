@@ -10,6 +10,7 @@ from scipy.optimize import minimize
 from sklearn.base import clone
 from sklearn.model_selection import GridSearchCV, KFold
 
+import reference
 from rankwise import CurveRanker, OrdinalSVM, Preferences, RankSVM, RankSVMCV, load_model, save_model
 from rankwise.datasets import make_ordinal, make_ranking
 from rankwise.losses import Hinge, HuberHinge, PiecewiseLinear, SquaredHinge, loss_over
@@ -38,16 +39,8 @@ class WideHinge(PiecewiseLinear):
 
 def textbook(pairs, scores, width):
     """The loss and its gradient, pair by pair."""
-    value, gradient = 0.0, np.zeros(len(scores))
-    for better, worse, _, weight in zip(*pairs, strict=True):
-        d = scores[better] - scores[worse]
-        if d >= 1:
-            continue
-        slope = -min((1 - d) / width, 1.0)
-        value += weight * ((1 - d) ** 2 / (2 * width) if d > 1 - width else 1 - d - width / 2)
-        gradient[better] += weight * slope
-        gradient[worse] -= weight * slope
-    return value, gradient
+    listed = zip(pairs.better, pairs.worse, pairs.weight, strict=True)
+    return reference.huber_hinge(list(listed), scores, width)
 
 
 @given(cases(), WIDTHS, st.sampled_from(["queries", "pairs"]))

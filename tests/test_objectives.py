@@ -33,6 +33,7 @@ def textbook_derivatives(loss, pairs, scores):
     laplacian = reference.laplacian(pairs, len(scores))
     return {
         "hinge": lambda: (reference.hinge(pairs, scores)[1], laplacian / 2),
+        "huber_hinge": lambda: (reference.huber_hinge(pairs, scores)[1], laplacian / 2),
         "squared_hinge": lambda: (
             reference.squared_hinge(pairs, scores)[1],
             reference.squared_hinge_hessian(pairs, scores),

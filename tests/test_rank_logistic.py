@@ -501,12 +501,11 @@ def test_sql_gives_the_probability_of_a_pair(scaler, boldness):
         assert f"{quote}first" in other
 
 
-@pytest.mark.parametrize("kernel", ["linear", "rbf"])
-def test_onnx_gives_log_odds(kernel):
+def test_onnx_gives_log_odds():
     pytest.importorskip("onnx")
     runtime = pytest.importorskip("onnxruntime")
     X, y, qid = data()
-    model = RankLogistic(1e-3, kernel=kernel).fit(X[:60], y[:60], qid=qid[:60])
+    model = RankLogistic(1e-3).fit(X[:60], y[:60], qid=qid[:60])
     model.calibrate(X[60:], y[60:], qid=qid[60:])
     content = export_model(model, None, "onnx", dtype="float64")
     (scores,) = runtime.InferenceSession(content, providers=["CPUExecutionProvider"]).run(

@@ -214,18 +214,21 @@ class Profiles:
 
     def _bracketed(self, column: FloatVector, reach: float, step: float) -> float:
         """Return the value of a contrast with this root of the deviance, by Newton's method at each value."""
-        parameters = self._fit.parameters
-        start = float(column @ parameters)
+        start = float(column @ self._fit.parameters)
+        known = {0.0: self._fit.parameters}  # optima by their distance; the nearest is the next start
 
         def beyond(length: float) -> float:
-            nonlocal parameters
-            parameters = self._optimum(column, start + length * step, parameters)
-            return self._root(parameters) - reach
+            near = known[min(known, key=lambda one: abs(one - length))]
+            known[length] = self._optimum(column, start + length * step, near)
+            root = self._root(known[length])
+            return root - reach if np.isfinite(root) else MOST_REACH
 
         most = reach
         while beyond(most) < 0 and most < MOST_REACH:
             most *= 2.0
-        return start + step * float(brentq(beyond, 0.0, most, xtol=ROOT_TOL)) if most < MOST_REACH else np.inf
+        if most >= MOST_REACH or beyond(0.0) >= 0:
+            return float(np.copysign(np.inf, step))
+        return start + step * float(brentq(beyond, 0.0, most, xtol=ROOT_TOL))
 
     def _optimum(self, column: FloatVector, value: float, parameters: FloatVector) -> FloatVector:
         """Return the minimum of the loss where a contrast has a value, by damped Newton steps."""

@@ -86,6 +86,13 @@ class HuberHinge(Smooth):
 
         return ScoreHessian(diagonal, product)
 
+    def derivatives(self, scores: ArrayLike) -> tuple[FloatVector, FloatVector]:
+        """Return the gradient, and half the weight of each row's pairs, as for the hinge.
+
+        The curvature of pairs far below the margin vanishes while their push does not.
+        """
+        return self.value_and_coefficients(scores)[1], self.half_weight
+
     def pair_derivatives(
         self, difference: FloatVector, magnitude: FloatVector
     ) -> tuple[FloatVector, FloatVector]:
