@@ -1,5 +1,8 @@
 """What would not fit into memory is refused by a sentence, before memory is taken."""
 
+import os
+import subprocess
+import sys
 import tracemalloc
 
 import numpy as np
@@ -97,3 +100,34 @@ def test_distances_to_many_ranks(small):
     model = OrdinalSVM().fit(y[:600, None] * 1.0, y[:600])
     refused(lambda: model.decision_function(y[:600, None]), "decision_function", "600 ranks")
     assert model.decision_function(y[:10, None]).shape == (10, 600)
+
+
+# The limit is on what the process may ask the system for as its own: a map of a file is not.
+CHILD = """
+import resource, sys, tempfile
+import numpy as np
+from rankwise import RankSVM
+
+rows, bytes_a_row = int(sys.argv[1]), int(sys.argv[2])
+generator = np.random.default_rng(0)
+X = np.memmap(tempfile.TemporaryFile(dir=sys.argv[3]), np.float32, "w+", shape=(rows, 4))
+X[:] = generator.standard_normal(X.shape, dtype=np.float32)
+y = X[:, 0] + generator.standard_normal(rows)
+model = RankSVM(tol=1e-2, n_jobs=1)
+model.fit(X[: rows // 2], y[: rows // 2])  # libraries take memory for themselves when first used
+with open("/proc/self/status") as file:
+    used = next(1024 * int(line.split()[1]) for line in file if line.startswith("VmData"))
+resource.setrlimit(resource.RLIMIT_DATA, (used + bytes_a_row * rows,) * 2)
+print(model.fit(X, y).n_pairs_)
+"""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="the limit is Linux's")
+def test_a_fit_of_rows_on_disk_takes_a_hundred_bytes_a_row(tmp_path):
+    rows = 1_000_000
+    # As with larger arrays, what is freed then goes back to the system.
+    settings = os.environ | {"MALLOC_MMAP_THRESHOLD_": str(1 << 16)}
+    command = [sys.executable, "-c", CHILD, str(rows), "100", str(tmp_path)]
+    ended = subprocess.run(command, env=settings, capture_output=True, text=True, check=False)
+    assert ended.returncode == 0, ended.stderr
+    assert int(ended.stdout) == rows * (rows - 1) // 2

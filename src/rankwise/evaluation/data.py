@@ -157,11 +157,6 @@ class EvaluationData:
         number = int(self.numbers[row])
         return number if self.row_names is None else self.row_names[number]
 
-    def row_name(self, row: int) -> str:
-        """Return the name of a row or, without names, "row" and its number."""
-        name = self.row_id(row)
-        return name if isinstance(name, str) else f"row {name}"
-
     def label(self, row: int) -> str:
         """Return the label of a row as text, empty if it has none; a plus marks a censored time."""
         if self.label_names is not None:

@@ -268,27 +268,15 @@ def explained(path: Path, read: Callable[..., Any], *arguments: Any, **options: 
         raise TableError(f"{path} is not a readable table: {error}") from None
 
 
-def known_rows(path: str | os.PathLike[str]) -> int | None:
-    """Return the number of rows in the metadata of a Parquet file; None for other formats."""
-    location = Path(path)
-    if location.suffix.lower() not in PARQUET:
-        return None
-    try:
-        from pyarrow import parquet
-    except ImportError:
-        import polars as pl
-
-        return int(explained(location, pl.scan_parquet(location).select(pl.len()).collect).item())
-    return int(explained(location, parquet.read_metadata, location).num_rows)
-
-
 def row_group_sizes(path: str | os.PathLike[str]) -> list[int]:
     """Return the number of rows of each row group of a Parquet file; that of all rows without pyarrow."""
     location = Path(path)
     try:
         from pyarrow import parquet
     except ImportError:
-        return [known_rows(path) or 0]
+        import polars as pl
+
+        return [int(explained(location, pl.scan_parquet(location).select(pl.len()).collect).item())]
     metadata = explained(location, parquet.read_metadata, location)
     return [int(metadata.row_group(number).num_rows) for number in range(metadata.num_row_groups)]
 

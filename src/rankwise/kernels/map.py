@@ -273,13 +273,6 @@ class KernelMap:
             a[..., self._pivots] = solved.reshape(w.shape)
         return a
 
-    def coef_from_dual(self, a: NDArray) -> NDArray[np.float64]:
-        """Return ``w = sum_z a_z phi(z)``, the linear coefficients of the function ``k(x, Z) a``.
-
-        Shape (b,) becomes (r,), and (v, b) becomes (v, r).
-        """
-        return np.asarray(a, dtype=np.float64) @ self._root
-
     def scores(self, X: Any, a: NDArray, n_threads: int = 1) -> NDArray[np.float64]:
         """Return ``k(x, Z) a`` for each row: `kernel_scores` with this basis and this kernel."""
         return kernel_scores(X, self.basis_rows, a, n_threads=n_threads, **self.kernel_arguments)
