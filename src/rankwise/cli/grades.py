@@ -40,29 +40,3 @@ def agreement_with(
         categories=options.categories if words else np.union1d(labels, classes).tolist(),
         cluster=qid,
     )
-
-
-def agreement_values(found: GradeAgreement | None) -> dict[str, Any] | None:
-    """Return the result for machines."""
-    if found is None:
-        return None
-    from rankwise.evaluation.grades import NAMES
-
-    measures = {
-        name: {
-            "value": getattr(found, name),
-            "low": found.intervals[name][0],
-            "high": found.intervals[name][1],
-        }
-        for name in NAMES
-    }
-    return measures | {"classes": found.classes, "confusion": found.confusion}
-
-
-def grade_lines(path: str, found: GradeAgreement | None) -> list[str]:
-    """Return the result for people."""
-    if found is None:
-        return []
-    from rankwise.evaluation.grades import agreement_lines
-
-    return ["", f"{path}: predicted grades", *agreement_lines(found)]

@@ -72,6 +72,11 @@ class Reliability:
         filled = self.share > 0
         return float(np.sum((self.share * (self.stated - self.observed))[filled]))
 
+    def as_dict(self) -> dict[str, Any]:
+        """Return the bins, the log loss and the calibration error, for JSON."""
+        names = ("edges", "share", "stated", "observed", "log_loss", "n_pairs")
+        return {name: getattr(self, name) for name in (*names, "calibration_error", "overconfidence")}
+
     def __repr__(self) -> str:
         rows = [
             [f"{low:.2f} to {high:.2f}", f"{share:.4f}", *(_cell(value) for value in values)]

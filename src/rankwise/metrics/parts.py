@@ -13,7 +13,6 @@ from rankwise.core.checks import as_array, as_weights
 from rankwise.data.backends import backend_among, in_memory
 from rankwise.data.query_parts import CutQueries, query_places, rows_of_queries
 from rankwise.data.row_parts import RowParts, WholeQueries, distinct_queries, joined, n_rows_of
-from rankwise.metrics.one_ranking import SortedRanking
 from rankwise.preferences import Preferences
 
 
@@ -23,7 +22,6 @@ def by_query(
     scores: Any,
     qid: Any,
     sample_weight: Any = None,
-    one_ranking: Callable[..., float] | None = None,
     weighted: Sequence[int] = (),
     **options: Any,
 ) -> tuple[Any, ...]:
@@ -31,13 +29,10 @@ def by_query(
 
     If rows are in parts, such as Dask partitions, the parts compute the entries of their queries, and only
     these are collected, with the rows of queries that are in several parts. If most rows are in such
-    queries, all are collected. One ranking has the value of ``one_ranking(ranking, **options)`` and no weight
-    in a mean. The arrays with the numbers `weighted` are sums of weights of pairs, in units that depend on
-    the largest weight of a row.
+    queries, all are collected, as are the rows of one ranking. The arrays with the numbers `weighted` are
+    sums of weights of pairs, in units that depend on the largest weight of a row.
     """
     backend = backend_among(scores, y, qid, sample_weight)
-    if backend is not None and qid is None and one_ranking is not None and not isinstance(y, Preferences):
-        return np.array([one_ranking(SortedRanking(backend.parts(scores, y)), **options)]), None
     if backend is not None and qid is not None and not isinstance(y, Preferences):
         parts = backend.parts(scores, y, qid, sample_weight)
         largest = None if sample_weight is None else largest_weight(parts.chosen(3))
