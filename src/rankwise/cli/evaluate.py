@@ -186,15 +186,12 @@ class RowsInMemory:
 
 def choice_of(options: argparse.Namespace, *, with_probabilities: bool) -> Any:
     """Return the choice of measures."""
-    import numpy as np
-
     from rankwise.evaluation.measures import Choice
 
-    threshold = options.relevant_at
     return Choice(
         options.metrics,
         options.at,
-        0.0 if threshold is None else float(np.nextafter(threshold, -np.inf)),
+        arguments.threshold(options.relevant_at),
         options.gain,
         options.undefined,
         detailed=True,

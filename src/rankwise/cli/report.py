@@ -73,9 +73,9 @@ def add_measure_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--relevant-at",
         type=arguments.NUMBER,
-        default=1.0,
         metavar="LABEL",
-        help="labels from this one up are relevant for MAP (default: 1)",
+        help="labels from this one up are relevant for MAP (default: labels above 0, for binary labels "
+        "and grades)",
     )
 
 
@@ -176,7 +176,6 @@ def rows_on_dask(rankings: list[Any], options: argparse.Namespace, console: Cons
 
 def make_report(rankings: list[Any], rows: ReportRows, options: argparse.Namespace, inference: Any) -> Any:
     """Evaluate the models, which are named by their files."""
-    import numpy as np
 
     from rankwise.core.columns import fitted_columns
     from rankwise.report import Report
@@ -194,7 +193,7 @@ def make_report(rankings: list[Any], rows: ReportRows, options: argparse.Namespa
         title=options.title,
         pair=options.pair,
         at=options.at,
-        relevant_above=float(np.nextafter(options.relevant_at, -np.inf)),
+        relevant_above=arguments.threshold(options.relevant_at),
         random_state=options.seed,
         about={
             "Model file": options.model,

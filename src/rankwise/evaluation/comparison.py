@@ -153,8 +153,8 @@ def compare(
     measures : str or sequence of str, optional
         Among "error", "tau", "map", "mrr", "ndcg", "ndcg@K", "p@K" and "log_loss", which takes the scores as
         log odds; or by their names in ir-measures, "nDCG@K" (linear gain), "AP", "RR" and "P(rel=2)@K", which
-        have the lowest relevant grade in them. By default those of the report: "error", "ndcg@5", "ndcg@10",
-        "map" and "tau", if they are defined for these labels.
+        have the lowest relevant grade in them. By default "error", "tau", for grades (integers from 0 to 31)
+        "ndcg@5" and "ndcg@10", and for grades, binary labels or a threshold other than 0 "map".
     relevant_above : float
         Labels above this are relevant for "map", "mrr" and "p@K".
     confidence : float

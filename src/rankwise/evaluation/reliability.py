@@ -16,7 +16,8 @@ from numpy.typing import ArrayLike
 from scipy.special import expit, logit
 
 from rankwise.core.checks import as_vector, check_count
-from rankwise.core.text import plural, table
+from rankwise.core.results import Column, HasTable, ResultTable
+from rankwise.core.text import plural
 from rankwise.core.types import FloatArray, FloatVector
 from rankwise.data.backends import backend_among, in_memory
 from rankwise.data.query_parts import CutQueries, query_places, rows_of_queries
@@ -32,7 +33,7 @@ SMALLEST_SHARE = 1e-13
 
 
 @dataclass(frozen=True, repr=False)
-class Reliability:
+class Reliability(HasTable):
     """The result of `reliability`, per bin of the predicted probability. It prints as a table.
 
     Attributes
@@ -77,22 +78,33 @@ class Reliability:
         names = ("edges", "share", "stated", "observed", "log_loss", "n_pairs")
         return {name: getattr(self, name) for name in (*names, "calibration_error", "overconfidence")}
 
-    def __repr__(self) -> str:
-        rows = [
-            [f"{low:.2f} to {high:.2f}", f"{share:.4f}", *(_cell(value) for value in values)]
-            for low, high, share, *values in zip(
-                self.edges[:-1], self.edges[1:], self.share, self.stated, self.observed, strict=True
-            )
-        ]
+    @property
+    def table(self) -> ResultTable[Bin]:
+        """The bins as a table."""
+        columns = (self.edges[:-1], self.edges[1:], self.share, self.stated, self.observed)
         title = (
             f"{plural(self.n_pairs, 'pair')}: log loss {self.log_loss:.4f}, "
             f"calibration error {self.calibration_error:.4f}"
         )
-        return "\n".join([title, *table(["probability", "fraction of pairs", "stated", "observed"], rows)])
+        return ResultTable(map(Bin._make, np.column_stack(columns).tolist()), BINS, title=title)
 
 
-def _cell(value: float) -> str:
-    return "-" if value != value else f"{value:.4f}"
+class Bin(NamedTuple):
+    """A bin of probabilities: its ends, the fraction of pairs in it, and their probabilities."""
+
+    low: float
+    high: float
+    share: float
+    stated: float
+    observed: float
+
+
+BINS = (
+    Column("probability", lambda row: f"{row.low:.2f} to {row.high:.2f}", left=True),
+    Column("share", format=".4f", title="fraction of pairs"),
+    Column("stated", format=".4f", missing="-"),
+    Column("observed", format=".4f", missing="-"),
+)
 
 
 def reliability(

@@ -86,7 +86,8 @@ class Report:
     at : sequence of int
         Ranks for NDCG.
     relevant_above : float
-        Labels above this are relevant for MAP.
+        Labels above this are relevant for MAP, which is shown for binary labels, grades, or a threshold other
+        than 0.
     random_state : int
         The seed of the resamples.
     about : dict of str to str, optional
