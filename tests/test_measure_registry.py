@@ -146,6 +146,25 @@ def test_the_measures_by_default_suit_the_labels(labels, expected, where):
     assert "map" in [one.measure.key for one in above]  # a threshold was given
 
 
+def test_a_report_on_prices_states_why_measures_are_left_out(tmp_path, capsys):
+    y, scores = [215_000, 99_500, 310_250, 120_000] * 3, range(12)
+    lines = (f"{label} qid:{row // 4} 1:{row}\n" for row, label in enumerate(y))
+    (tmp_path / "prices.txt").write_text("".join(lines))
+    (tmp_path / "scores.txt").write_text("".join(f"{score}\n" for score in scores))
+    page = tmp_path / "page.html"
+    command = [
+        "report",
+        str(tmp_path / "scores.txt"),
+        str(tmp_path / "prices.txt"),
+        "-o",
+        str(page),
+        "--json",
+    ]
+    assert main(command) == 0
+    assert list(json.loads(capsys.readouterr().out)["measures"]) == ["error", "tau"]
+    assert "MAP is left out" in page.read_text(encoding="utf-8")
+
+
 def test_the_shell_shows_no_gains_of_prices(tmp_path, capsys):
     y, scores = [215_000, 99_500, 310_250, 120_000], [3, 1, 2, 0]
     (tmp_path / "prices.txt").write_text("".join(f"{label} 1:0\n" for label in y))
