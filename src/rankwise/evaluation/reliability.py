@@ -7,8 +7,8 @@ have d in the window, the others have -d in it, and both are counted by the sums
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -20,10 +20,9 @@ from rankwise.core.results import Column, HasTable, ResultTable
 from rankwise.core.text import plural
 from rankwise.core.types import FloatArray, FloatVector
 from rankwise.data.backends import backend_among, in_memory
-from rankwise.data.query_parts import CutQueries, query_places, rows_of_queries
 from rankwise.evaluation.in_parts import collected_notes, cut_notes
 from rankwise.losses import Hinge, Logistic
-from rankwise.metrics.parts import collected_rows, largest_of, largest_weight
+from rankwise.metrics.parts import QueryParts, largest_of, largest_weight
 from rankwise.preferences import NoPairsError, Preferences, as_preferences
 
 # The number of windows, beside the bins, in which the mean difference of the scores is computed.
@@ -86,7 +85,8 @@ class Reliability(HasTable):
             f"{plural(self.n_pairs, 'pair')}: log loss {self.log_loss:.4f}, "
             f"calibration error {self.calibration_error:.4f}"
         )
-        return ResultTable(map(Bin._make, np.column_stack(columns).tolist()), BINS, title=title)
+        rows = [Bin(*row) for row in np.column_stack(columns).tolist()]
+        return ResultTable(rows, BINS, title=title)
 
 
 class Bin(NamedTuple):
@@ -209,17 +209,13 @@ def _in_parts(
     if backend is None or qid is None or isinstance(y, Preferences):
         return None
     parts = backend.parts(scores, y, qid, sample_weight)
-    places = query_places(parts.chosen(2))
-    cut = CutQueries.of(parts.chosen(2), places.cut)
-    if not places.found or not cut.are_few:
+    if (there := QueryParts.of(parts)) is None:
         return None
     largest = None if sample_weight is None else largest_weight(parts.chosen(3))
     ends = np.array(parts.chosen(0).map(_ends))
     distance = _distances(fine, float(ends[:, 1].max() - ends[:, 0].min()))
-    found = parts.map(_counts_of_part, cut.queries, distance, average, largest)
-    if cut.queries:
-        found.append(_counts_of_rows(collected_rows(parts, cut.queries), distance, average, largest))
-    notes = cut_notes(cut, places.n_queries, 3 if sample_weight is None else 4)
+    found = there.map(partial(_counts_of_rows, distance=distance, average=average, largest=largest))
+    notes = cut_notes(there.cut, there.places.n_queries, 3 if sample_weight is None else 4)
     return _mean_counts([one for one in found if one is not None]), notes
 
 
@@ -243,25 +239,17 @@ def _ends(scores: Any) -> tuple[float, float]:
     return float(found.min()), float(found.max())
 
 
-def _counts_of_part(
+def _counts_of_rows(
     scores: Any,
     y: Any,
     qid: Any,
     weight: Any,
-    cut: set[Any],
+    *,
     distance: FloatArray,
     average: str,
     largest: float | None,
 ) -> _Counts | None:
-    columns = rows_of_queries([scores, y, qid, weight], qid, cut, inside=False)
-    return None if columns is None else _counts_of_rows(columns, distance, average, largest)
-
-
-def _counts_of_rows(
-    columns: Sequence[Any], distance: FloatArray, average: str, largest: float | None
-) -> _Counts | None:
     """Return the counts of some rows, None without pairs; `largest` is the largest weight of all rows."""
-    scores, y, qid, weight = columns
     own = None if weight is None else largest_of(weight)
     if own == 0:
         return None
