@@ -24,7 +24,7 @@ from rankwise.auto.race import Race, Trial
 from rankwise.auto.task import Task, folds_of
 from rankwise.cli.main import main
 from rankwise.datasets import make_ranking
-from rankwise.evaluation.measures import measured, named_measure
+from rankwise.evaluation.measures import Scored, evaluated, named_measure
 from rankwise.io.model_file import model_info
 from rankwise.metrics import ranking_error
 from rankwise.report import Report
@@ -138,7 +138,9 @@ def test_a_mean_over_folds_of_one_ranking_is_that_over_folds_as_queries():
     y, scores = generator.normal(size=(2, 100))
     scores += y
     parts = [
-        measured(Preferences.from_scores(y[fold == one]), {"": scores[fold == one]}, None, [ERROR])[""][0]
+        evaluated(Scored(Preferences.from_scores(y[fold == one]), {"": scores[fold == one]}, None), [ERROR])[
+            ""
+        ][0]
         for one in range(3)
     ]
     found = combined(parts)

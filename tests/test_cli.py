@@ -19,7 +19,7 @@ from rankwise.cli.main import build_parser, main
 from rankwise.cli.output import Progress
 from rankwise.cli.svm_rank import classify, learn
 from rankwise.datasets import make_ranking, make_search
-from rankwise.evaluation import compare_values
+from rankwise.evaluation import compare, compare_values
 from rankwise.io.model_file import load_model, model_info
 from rankwise.io.svmlight import dump_svmlight
 from rankwise.metrics import ranking_error
@@ -323,7 +323,7 @@ def test_evaluation_equals_the_textbook_measures(folder, parts, tmp_path, capsys
     )
     assert main(["evaluate", str(folder / "model.json"), str(folder / "test.txt"), *options]) == 0
     text = capsys.readouterr().out
-    assert "labels from 2 up are relevant" in text
+    assert "labels of at least 2 are relevant" in text
     assert f"{found['error']:.4f}" in text
 
 
@@ -336,7 +336,6 @@ def test_two_models_are_compared_by_paired_tests(folder, parts, tmp_path, capsys
     evaluate = ["evaluate", folder / "model.json", folder / "test.txt", "--against", tmp_path / "b.txt"]
     p = run(capsys, *evaluate)["p_values"]
     assert p["error"] == pytest.approx(compare_values({"a": a, "b": b}).differences[0].p)
-    assert run(capsys, *evaluate, "--test", "wilcoxon")["p_values"] == p  # deprecated
     assert main([*map(str, evaluate), "--per-query"]) == 0
     assert f"{np.mean(a) - np.mean(b):+.4f}" in capsys.readouterr().out
     same = run(capsys, *evaluate[:-1], folder / "model.json")
@@ -348,9 +347,23 @@ def test_negative_labels_have_no_ndcg_and_undefined_is_null(tmp_path, capsys):
     (tmp_path / "scores.txt").write_text("1\n2\n3\n4\n")
     values = run(capsys, "evaluate", tmp_path / "scores.txt", tmp_path / "data.txt", "--per-query")
     assert values["models"][0]["mean"]["error"] == 0
-    assert values["models"][0]["mean"]["map"] is None
-    assert "ndcg" not in values["models"][0]["mean"]
+    assert list(values["models"][0]["mean"]) == ["error", "tau"]
+    assert values["notes"] == [
+        "NDCG is left out: it needs grades (nonnegative integers), and these labels are not grades.",
+        "MAP, MRR and Precision are left out: all rows are relevant, or none.",
+    ]
     assert values["per_query"][1]["error"] == [None]
+
+
+def test_two_models_are_compared_on_a_single_query(tmp_path, capsys):
+    (tmp_path / "data.txt").write_text("0 1:1\n1 1:2\n2 1:1\n0 1:2\n1 1:3\n2 1:0\n")
+    (tmp_path / "a.txt").write_text("1\n2\n3\n0\n2\n1\n")
+    (tmp_path / "b.txt").write_text("3\n2\n1\n0\n1\n1\n")
+    files = [tmp_path / name for name in ("a.txt", "data.txt", "b.txt")]
+    values = run(capsys, "evaluate", *files[:2], "--against", files[2], "--metrics", "error")
+    y, a, b = np.array([0, 1, 2, 0, 1, 2]), [1, 2, 3, 0, 2, 1], [3, 2, 1, 0, 1, 1]
+    found = compare(y, {"a": a, "b": b}, measures="error").differences[0]
+    assert values["p_values"] == {"error": pytest.approx(found.p)}
 
 
 def oddly_written(text, rows):
@@ -493,7 +506,6 @@ FAILURES = {
     "data for a model": (["predict", "TRAIN", "TRAIN"], "cannot be loaded"),
     "too few scores": (["evaluate", "SCORES", "TRAIN"], "2 scores"),
     "bad scores": (["evaluate", "BAD_SCORES", "TRAIN"], "line 2"),
-    "one query": (["evaluate", "SCORES", "SINGLE", "--against", "SCORES"], "a single query"),
     "kernel to solr": (["export", "KERNEL", "-o", "OUT", "--format", "solr"], "linear"),
     "wrong features": (["export", "MODEL", "-o", "OUT", "--format", "sql", "--features", "a"], "features"),
 }
@@ -547,7 +559,7 @@ def test_queries_with_one_label_are_counted_separately(folder, tmp_path, capsys)
     (tmp_path / "data.txt").write_text("1 qid:1 1:2\n1 qid:1 1:1\n0 qid:2 1:3\n1 qid:2 1:4\n1 qid:3 1:4\n")
     command = ["evaluate", str(folder / "model.json"), str(tmp_path / "data.txt")]
     assert main(command) == 0
-    assert "queries whose rows all have the same label: 2" in capsys.readouterr().out
+    assert "Queries whose rows all have the same label: 2" in capsys.readouterr().out
     assert main([*command, "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["equal_labels"] == 2
 

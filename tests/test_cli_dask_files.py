@@ -58,7 +58,7 @@ def test_an_evaluation_is_that_of_memory(folder, parts, options, capsys):
     expected, _ = result_of(capsys, "evaluate", model, folder / "all.txt", *others)
     found, notes = result_of(capsys, "evaluate", model, folder / f"{parts}-*.txt", *others, *THREADS)
     assert_close(found, expected)
-    assert ("queries in several files: 1 of 9; of their rows, " in notes) == (parts == "cut")
+    assert ("Queries in several partitions: 1 of 9. Of their rows, " in notes) == (parts == "cut")
 
 
 def test_numbers_are_words_if_another_file_names_queries_by_words(folder, capsys, tmp_path):

@@ -143,10 +143,10 @@ def test_does_the_marker_help(folder, table, capsys):
         indices.append(concordance_index(lives, model.predict(frame[chosen])))
     survival = ["--survival", "months,died"]
     found = run(capsys, "evaluate", "with.json", "patients.csv", *survival, "--against", "without.json")
-    np.testing.assert_allclose([model["harrell"]["index"] for model in found["models"]], indices)
-    difference = found["difference"]["harrell"]
+    np.testing.assert_allclose([model["concordance"]["index"] for model in found["models"]], indices)
+    difference = found["difference"]["concordance"]
     assert difference["mean"] == pytest.approx(indices[0] - indices[1])
     assert difference["low"] < difference["mean"] < difference["high"]
     assert difference["p"] < 0.001
     assert main(["evaluate", "with.json", "patients.csv", *survival, "--against", "without.json"]) == 0
-    assert "First model minus second" in capsys.readouterr().out
+    assert "with.json minus each other model" in capsys.readouterr().out

@@ -11,7 +11,7 @@ from rankwise import Preferences, metrics, pair_data
 from rankwise.datasets import make_ranking
 from rankwise.evaluation import compare, compare_values
 from rankwise.evaluation.bootstrap import interval
-from rankwise.evaluation.measures import named_measure
+from rankwise.evaluation.measures import Scored, named_measure
 from rankwise.evaluation.weights import by_size, largest_parts
 from rankwise.figures.alpha_path import error_path
 from rankwise.figures.convergence import gap_curve
@@ -143,7 +143,6 @@ def test_a_comparison_prints_a_row_for_each_model_and_measure(rows):
         ({"measures": ["error@5"]}, "got 'error@5'"),
         ({"measures": ["p"]}, "got 'p'"),
         ({"measures": ["ndcg@0"]}, "got 'ndcg@0'"),
-        ({"test": "t"}, "test must be one of 'auto', 'permutation', 'wilcoxon'; got 't'"),
         ({"confidence": 95}, "confidence must be between 0 and 1; got 95"),
         ({"y": []}, "y has no rows"),
         ({"y": Preferences.from_scores([0, 1]), "qid": [0, 0]}, "qid must be None when y is a Preferences"),
@@ -173,9 +172,9 @@ def test_intervals_leave_undefined_resamples_out():
 def test_the_gain_of_ndcg_is_passed_on_and_the_error_does_without():
     y, scores, query = np.array([2.0, 1.0, 0.0]), np.array([0.0, 1.0, 2.0]), np.zeros(3, int)
     for gain in ("linear", "exponential"):
-        found = named_measure("ndcg", gain=gain, relevant_above=0.0).of(y, scores, query)
+        found = named_measure("ndcg", gain=gain, relevant_above=0.0).of(Scored(y, {"": scores}, query), "")
         assert found == metrics.ndcg(y, scores, gain=gain)
-    assert named_measure("error", gain="linear").of(y, scores, query) == 1.0
+    assert named_measure("error", gain="linear").of(Scored(y, {"": scores}, query), "") == 1.0
 
 
 # The numbers of the pictures

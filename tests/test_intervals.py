@@ -6,7 +6,7 @@ from scipy import stats
 
 from rankwise import Preferences, pair_data
 from rankwise.evaluation import bootstrap, compare, compare_values, evaluate
-from rankwise.evaluation.measures import measured, named_measure
+from rankwise.evaluation.measures import Scored, evaluated, named_measure
 from rankwise.evaluation.paired import holm_factors
 from rankwise.metrics import concordance_interval
 from rankwise.metrics import intervals as intervals_module
@@ -172,7 +172,7 @@ def test_events_and_censored_rows_are_two_samples():
     rng = np.random.default_rng(0)
     event, time, scores = rng.random(60) < 0.15, rng.exponential(size=60), rng.normal(size=60)
     lives = Preferences.from_survival(event, time)
-    found = measured(lives, {"m": scores}, np.zeros(60, int), [named_measure("error")])["m"][0].estimate
+    found = evaluated(Scored(lives, {"m": scores}), [named_measure("error")])["m"][0].estimate
     parts = [textbook(found.influence[event == k], np.ones(np.sum(event == k))) for k in (False, True)]
     variances, degrees = np.array(parts).T
     assert found.standard_error == pytest.approx(np.sqrt(variances.sum()))
@@ -230,14 +230,6 @@ def test_clusters_that_do_not_fit_are_refused():
         compare([0, 1], {"a": [0.0, 1.0], "b": [1.0, 0.0]}, correction="bonferroni")
 
 
-@pytest.mark.parametrize("test", ["permutation", "wilcoxon"])
-def test_the_former_tests_are_deprecated(test):
-    values = {"a": [1.0, 2.0, 4.0], "b": [0.0, 2.0, 1.0]}
-    with pytest.warns(FutureWarning, match=f"test='{test}' is ignored"):
-        found = compare_values(values, test=test)
-    assert found.differences[0].p == compare_values(values).differences[0].p
-
-
 # Sizes at which the code switches method: the results of both sides agree.
 
 
@@ -247,7 +239,7 @@ def test_numbers_of_resamples_agree(monkeypatch):
     scores = y + 2 * rng.normal(size=300)
 
     def ends():
-        found = measured(y, {"m": scores}, np.zeros(300, int), [named_measure("ndcg@10")])["m"][0]
+        found = evaluated(Scored(y, {"m": scores}), [named_measure("ndcg@10")])["m"][0]
         return np.array([found.low, found.high])
 
     many = ends()

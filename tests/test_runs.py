@@ -187,7 +187,6 @@ def test_without_ir_measures_the_extra_is_named(monkeypatch):
     ("call", "message"),
     [
         (lambda: compare_runs(as_qrels(QRELS), {}), "runs must be a dict"),
-        (lambda: compare_runs(as_qrels(QRELS), {"a": as_run(NEW)}, test="t"), "test must be"),
         (lambda: evaluate_run(as_qrels(QRELS), as_run(NEW), confidence=2), "confidence must be between"),
     ],
 )

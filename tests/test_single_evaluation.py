@@ -1,5 +1,7 @@
 """The evaluation of a single model, and the agreement of grades."""
 
+import json
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -168,3 +170,19 @@ def test_graphs_survival_times_and_bad_levels(rows, monkeypatch):
     assert (found["concordance"].low, found["concordance"].high) == pytest.approx(interval[2:])
     with pytest.raises(ValueError, match="confidence must be between 0 and 1"):
         evaluate(X[:, 0], X, y, confidence=1)
+
+
+def test_results_are_text_html_and_records(rows):
+    X, y, qid = rows
+    found = evaluate(X[:, 0], X, y, qid=qid, measures=["error", "ndcg@5"])
+    records = found.as_dicts()
+    assert [record["measure"] for record in records] == ["Ranking error", "NDCG@5, exponential gain"]
+    assert records[0]["mean"] == found["error"].mean
+    assert json.loads(json.dumps(records)) == records
+    assert pd.DataFrame(found.table.as_dicts())["high"].tolist() == [one.high for one in found.measures]
+    assert f"<td>{found['error'].mean:.4f}</td>" in found._repr_html_()
+    compared = compare(y, {"<a>": X[:, 0], "b": X[:, 1]}, qid, measures="error")
+    first, second = compared.as_dicts()
+    assert (first["model"], first["difference"]) == ("<a>", None)
+    assert second["p"] == compared.differences[0].p
+    assert "<td>&lt;a&gt;</td>" in compared._repr_html_()

@@ -213,12 +213,12 @@ def test_the_command_line_learns_and_measures_survival(patients, capsys):
     printed = json.loads(capsys.readouterr().out)
     assert printed["pairs"] == lives.n_pairs
     assert printed["strata"] == 3
-    for name in ("harrell", "uno"):
+    for name, key in (("harrell", "concordance"), ("uno", "uno")):
         expected = concordance_interval(lives, model.predict(X), weights=name)
-        assert printed["models"][0][name]["index"] == pytest.approx(expected.estimate, abs=1e-9)
-        assert printed["models"][0][name]["low"] == pytest.approx(expected.low, abs=1e-9)
+        assert printed["models"][0][key]["index"] == pytest.approx(expected.estimate, abs=1e-9)
+        assert printed["models"][0][key]["low"] == pytest.approx(expected.low, abs=1e-9)
     assert main(["evaluate", path, data, *columns]) == 0
-    assert "Harrell" in capsys.readouterr().out
+    assert "Uno's concordance" in capsys.readouterr().out
 
 
 def test_the_command_line_reports_on_survival(patients, capsys, tmp_path):

@@ -228,7 +228,7 @@ def test_the_alpha_of_the_least_log_loss(tmp_path, capsys):
     assert "pair log loss" in Page(Report(model, X, y, qid).to_html()).words
     assert main(["tune", rows, "--scoring", "log-loss"]) == 2
     assert "--metric log-loss cannot be used with --method rank-svm" in capsys.readouterr().err
-    with pytest.raises(ValueError, match=r"scoring must be among error, tau.*; got 'x'"):
+    with pytest.raises(ValueError, match=r"scoring must be among error, ndcg.*; got 'x'"):
         RankLogisticCV(scoring="x").fit(X, y, qid=qid)
 
 

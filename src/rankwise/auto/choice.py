@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from rankwise.core.text import table
+from rankwise.core.results import Column, ResultTable
 from rankwise.core.types import FloatVector
 from rankwise.evaluation.bootstrap import CONFIDENCE
 from rankwise.evaluation.measures import Measured
@@ -19,7 +19,6 @@ if TYPE_CHECKING:
 
 PREFERENCES = ("simple", "best", "blend")
 SIGNIFICANT = 0.05
-HEADER = ["model", "family", "mean", "from", "to", "difference", "p", "folds", "seconds", ""]
 
 
 def errors_of(results: Sequence[Measured]) -> FloatVector:
@@ -137,30 +136,33 @@ class TriedModel:
     chosen: bool = False
     note: str = ""
 
-    def cells(self) -> list[str]:
-        """Return the line as text."""
-        numbers = [self.mean, self.low, self.high, self.difference]
-        shown = [f"{number:.4f}" if number == number else "-" for number in numbers]
-        p = f"{self.p:.3f}" if self.p == self.p and self.difference != 0 else "-"
-        note = ", ".join(filter(None, ["chosen" * self.chosen, self.note]))
-        return [self.model, self.family, *shown, p, str(self.folds), f"{self.seconds:.1f}", note]
+
+def _p(row: TriedModel) -> float:
+    return row.p if row.difference != 0 else np.nan
 
 
-class TriedModels(list[TriedModel]):
+COLUMNS = (
+    Column("model", left=True),
+    Column("family", left=True),
+    *(
+        Column(name, format=".4f", title=title, missing="-")
+        for name, title in (("mean", None), ("low", "from"), ("high", "to"), ("difference", None))
+    ),
+    Column("p", _p, ".3f", missing="-"),
+    Column("folds"),
+    Column("seconds", format=".1f"),
+    Column("note", lambda row: ", ".join(filter(None, ["chosen" * row.chosen, row.note])), title=""),
+)
+
+
+class TriedModels(ResultTable[TriedModel]):
     """A list of `TriedModel`, the best first, that prints as a table; `pandas.DataFrame` makes it a frame."""
 
+    columns = COLUMNS
+
     def __init__(self, rows: Sequence[TriedModel], measure: str) -> None:
-        super().__init__(rows)
+        super().__init__(rows, title=f"{measure}, 95% intervals")
         self.measure = measure
-
-    def __str__(self) -> str:
-        return "\n".join([f"{self.measure}, 95% intervals", *table(HEADER, self.cells(), n_left=2)])
-
-    __repr__ = __str__
-
-    def cells(self) -> list[list[str]]:
-        """Return the lines as text, in the order of `HEADER`."""
-        return [row.cells() for row in self]
 
     def as_dicts(self) -> list[dict[str, Any]]:
         """Return the lines as dicts that JSON can represent, with the measure; NaN is None."""

@@ -13,7 +13,7 @@ from rankwise.auto.candidates import Candidate
 from rankwise.auto.choice import errors_of, is_clearly_worse
 from rankwise.auto.task import Fold, Task, sampled
 from rankwise.core.types import FloatVector
-from rankwise.evaluation.measures import Measured, Metric, measured
+from rankwise.evaluation.measures import Measured, Metric, Scored, evaluated
 from rankwise.evaluation.models import scores_of
 from rankwise.preferences import Preferences
 
@@ -214,7 +214,7 @@ class Race:
     def measure(self, held_out: Preferences, scores: FloatVector) -> Measured:
         """Return the measure of the scores of a fold."""
         query = np.zeros(len(scores), dtype=np.int64)  # preferences have their own queries
-        return measured(held_out, {"": scores}, query, [self.metric])[""][0]
+        return evaluated(Scored(held_out, {"": scores}, query), [self.metric])[""][0]
 
     def _drop(self) -> None:
         """Stop candidates that are clearly worse than the best, if there are folds enough to tell."""

@@ -29,6 +29,17 @@ def number(text: str) -> float:
     return value
 
 
+def threshold(label: float | None) -> float:
+    """Return the largest number below a label, which all relevant labels are above; 0 without a label.
+
+    Examples
+    --------
+    >>> threshold(None), threshold(2.0) < 2.0
+    (0.0, True)
+    """
+    return 0.0 if label is None else math.nextafter(label, -math.inf)
+
+
 def seconds(text: str) -> float:
     """Read a finite number of at least 0."""
     value = float(text)

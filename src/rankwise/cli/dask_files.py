@@ -109,11 +109,6 @@ class DaskFiles:
         """Whether the queries of some file are words; then those of all are."""
         return any(self.engine.execute(lambda: self.column(has_words_of)))
 
-    @property
-    def lowest_label(self) -> float:
-        """The lowest label of all rows."""
-        return float(min(self.engine.execute(lambda: self.column(lowest_of))))
-
     def survival(self, console: Console) -> Any:
         """Collect survival times, with a note on the bytes of these and of the scores."""
         columns = [self.column(events_of), self.y, self.qid]
@@ -226,11 +221,6 @@ def has_queries_of(read: ScoredFile) -> bool:
 def size_of(read: ScoredFile) -> int:
     """Return the number of rows of a file."""
     return len(read.y)
-
-
-def lowest_of(read: ScoredFile) -> float:
-    """Return the lowest label of a file."""
-    return float(np.min(read.y, initial=np.inf))
 
 
 def scores_of_file(read: ScoredFile, number: int) -> Any:

@@ -9,7 +9,7 @@ import numpy as np
 
 from rankwise.cli.scores import ScoreSource, labels_for, model_scores
 from rankwise.core.pipelines import last_step
-from rankwise.evaluation.grades import NAMES, agreement_lines, grade_agreement
+from rankwise.evaluation.grades import grade_agreement
 from rankwise.evaluation.predicted_grades import predicts_grades
 
 if TYPE_CHECKING:
@@ -38,25 +38,3 @@ def agreement_with(
         categories=options.categories if words else np.union1d(labels, classes).tolist(),
         cluster=qid,
     )
-
-
-def agreement_values(found: GradeAgreement | None) -> dict[str, Any] | None:
-    """Return the result for machines."""
-    if found is None:
-        return None
-    measures = {
-        name: {
-            "value": getattr(found, name),
-            "low": found.intervals[name][0],
-            "high": found.intervals[name][1],
-        }
-        for name in NAMES
-    }
-    return measures | {"classes": found.classes, "confusion": found.confusion}
-
-
-def grade_lines(path: str, found: GradeAgreement | None) -> list[str]:
-    """Return the result for people."""
-    if found is None:
-        return []
-    return ["", f"{path}: predicted grades", *agreement_lines(found)]

@@ -8,8 +8,6 @@ import shlex
 from time import perf_counter
 from typing import Any
 
-import numpy as np
-
 from rankwise.cli import arguments
 from rankwise.cli.data import Data, check_data_options
 from rankwise.cli.output import Console
@@ -78,9 +76,9 @@ def add_measure_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--relevant-at",
         type=arguments.NUMBER,
-        default=1.0,
         metavar="LABEL",
-        help="labels from this one up are relevant for MAP (default: 1)",
+        help="labels from this one up are relevant for MAP (default: labels above 0, for binary labels "
+        "and grades)",
     )
 
 
@@ -141,7 +139,7 @@ def make_report(rankings: list[Any], data: Data, options: argparse.Namespace, in
         title=options.title,
         pair=options.pair,
         at=options.at,
-        relevant_above=float(np.nextafter(options.relevant_at, -np.inf)),
+        relevant_above=arguments.threshold(options.relevant_at),
         random_state=options.seed,
         about={
             "Model file": options.model,

@@ -9,11 +9,10 @@ from typing import Any
 
 from rankwise.cli import arguments
 from rankwise.cli.output import Console
-from rankwise.core.text import p_value_text, plural, table
 
 # Options of evaluations with a model, and their values if they are not given.
 MODEL_OPTIONS: dict[str, Any] = {
-    "against": None, "at": [5, 10], "relevant_at": 1.0, "gain": "exponential", "undefined": "skip",
+    "against": None, "at": [5, 10], "relevant_at": None, "gain": "exponential", "undefined": "skip",
     "survival": None, "label": None, "qid": None, "categories": None, "features": None, "sep": None,
     "zero_based": False, "dask": None,
 }  # fmt: skip
@@ -94,8 +93,9 @@ def check_run_options(options: argparse.Namespace) -> None:
 
 def evaluate_runs(options: argparse.Namespace, console: Console) -> None:
     """Read, measure, compare."""
+    from rankwise.cli.evaluate import listed, per_query_lines
     from rankwise.cli.report import distinct_names
-    from rankwise.evaluation.runs import RUN_MEASURES, JudgedRuns, compare_judged
+    from rankwise.evaluation.runs import RUN_MEASURES, JudgedRuns, compare_judged, evaluation_of_run
     from rankwise.evaluation.search_measures import search_measures
     from rankwise.io.trec import read_qrels, read_run
 
@@ -115,17 +115,22 @@ def evaluate_runs(options: argparse.Namespace, console: Console) -> None:
         "runs": [run_values(name, of) for name, of in found.measures.items()],
         "notes": rows.notes(),
     }
+    result: Any = evaluation_of_run(rows, paths[0], found.measures) if len(paths) == 1 else found
+    lines = [*str(result).split("\n"), f"Rules: {RULES}."]
     if len(paths) > 1:
         values["test"], values["correction"] = "t", found.correction
         values["differences"] = [difference_values(one) for one in found.differences]
     if options.per_query:
-        values["per_query"] = per_query(rows.query_names, found.measures)
+        values["per_query"] = listed(rows.query_names, found.measures)
+        lines += ["", *per_query_lines(values["per_query"], len(paths))]
     values["seconds"] = perf_counter() - start
-    console.result(values, lines_of(values))
+    console.result(values, lines)
 
 
 def run_values(name: str, measures: Any) -> dict[str, Any]:
     """Return the measures of a run with their intervals."""
+    from rankwise.cli.evaluate import known
+
     found = {
         one.measure.key: {
             "name": one.measure.name, "mean": one.mean, "low": known(one.low), "high": known(one.high)
@@ -137,53 +142,8 @@ def run_values(name: str, measures: Any) -> dict[str, Any]:
 
 def difference_values(one: Any) -> dict[str, Any]:
     """Return a difference of the first run and another."""
+    from rankwise.cli.evaluate import known
+
     numbers = {name: known(getattr(one, name)) for name in ("mean", "low", "high", "p")}
     counts = {name: getattr(one, name) for name in ("wins", "ties", "losses")}
     return {"measure": one.measure.key, "other": one.other, **numbers, **counts}
-
-
-def known(value: float) -> float | None:
-    """Return a number, None for NaN."""
-    return None if value != value else value
-
-
-def per_query(names: list[str], measures: Any) -> list[dict[str, Any]]:
-    """Return the measures of each query, one entry per run."""
-    first = next(iter(measures.values()))
-    return [
-        {"qid": qid}
-        | {
-            one.measure.key: [float(of[place].values[k]) for of in measures.values()]
-            for place, one in enumerate(first)
-        }
-        for k, qid in enumerate(names)
-    ]
-
-
-def lines_of(values: dict[str, Any]) -> list[str]:
-    """Return the result for people."""
-    from rankwise.cli.evaluate import per_query_lines, shown
-    from rankwise.evaluation.comparison import correction_in_words
-
-    rows = [
-        [one["name"], run["run"], *(shown(one[key]) for key in ("mean", "low", "high"))]
-        for names in zip(*(run["measures"].values() for run in values["runs"]), strict=True)
-        for run, one in zip(values["runs"], names, strict=True)
-    ]
-    lines = [f"{plural(values['queries'], 'judged query')}; {values['rules']}", *values["notes"], ""]
-    lines += table(["measure", "run", "mean", "from", "to"], rows, n_left=2)
-    if "differences" in values:
-        header = ["measure", "other run", "difference", "from", "to", "p", "wins", "ties", "losses"]
-        apart = [
-            [one["measure"], one["other"], *(shown(one[key]) for key in ("mean", "low", "high"))]
-            + [p_value_text(one["p"])]
-            + [str(one[key]) for key in ("wins", "ties", "losses")]
-            for one in values["differences"]
-        ]
-        title = f"{values['runs'][0]['run']} minus each other run; p: two-sided paired t-test over queries"
-        if (n_others := len(values["runs"]) - 1) > 1:
-            title += f", {correction_in_words(values['correction'], n_others)}, as the intervals are"
-        lines += ["", title, *table(header, apart, n_left=2)]
-    if "per_query" in values:
-        lines += ["", *per_query_lines(values["per_query"], len(values["runs"]))]
-    return lines

@@ -34,32 +34,6 @@ class RowParts(ABC):
     def take(self, rows: IntArray) -> Any:
         """Return the rows with some numbers of the first column, in the order of the numbers."""
 
-    @abstractmethod
-    def regrouped(self, split: Callable[..., Sequence[Any]], n_groups: int, *common: Any) -> RowParts:
-        """Move rows to other parts.
-
-        ``split(*columns, *common)`` returns for each group a tuple of arrays. A new part has the rows of one
-        group, and as many columns as the tuples have arrays.
-        """
-
-    @abstractmethod
-    def transformed(self, function: Callable[..., Sequence[Any]], *common: Any) -> RowParts | None:
-        """Return parts whose columns are the arrays of ``function(*columns, *common)`` of each part.
-
-        They stay where the rows are. Parts without rows are left out; None if no part has rows.
-        """
-
-    @abstractmethod
-    def numbered(self) -> tuple[RowParts, IntArray]:
-        """Return the parts with one more column, the number of each row; and the first number per part.
-
-        No part may be empty, as in the result of `transformed`.
-        """
-
-    @abstractmethod
-    def beside(self, other: Any) -> RowParts:
-        """Return the parts with the columns of both, which have the same rows in each part."""
-
 
 class PartsInMemory(RowParts):
     """All rows as one part in memory."""
@@ -80,27 +54,6 @@ class PartsInMemory(RowParts):
     def take(self, rows: IntArray) -> Any:
         """Return some rows of the first column."""
         return some_rows(self._columns[0], rows)
-
-    def regrouped(self, split: Callable[..., Sequence[Any]], n_groups: int, *common: Any) -> RowParts:
-        """Return the rows of all groups as one part; there is no need to move them if there is one group."""
-        groups = split(*self._columns, *common)
-        if n_groups != 1:
-            raise ValueError(f"Rows in memory are one part; got n_groups={n_groups}.")
-        return PartsInMemory(*groups[0])
-
-    def transformed(self, function: Callable[..., Sequence[Any]], *common: Any) -> PartsInMemory | None:
-        """Return the arrays as one part, None if it has no rows."""
-        columns = [columns for columns in self.map(function, *common) if n_rows_of(*columns)]
-        return PartsInMemory(*columns[0]) if columns else None
-
-    def numbered(self) -> tuple[PartsInMemory, IntArray]:
-        """Return the part with the numbers of its rows, and 0."""
-        numbers = np.arange(n_rows_of(*self._columns))
-        return PartsInMemory(*self._columns, numbers), np.zeros(1, dtype=np.int64)
-
-    def beside(self, other: PartsInMemory) -> PartsInMemory:
-        """Return the part with the columns of both."""
-        return PartsInMemory(*self._columns, *other._columns)
 
 
 def n_rows_of(*columns: Any) -> int:

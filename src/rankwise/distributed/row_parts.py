@@ -6,7 +6,6 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from operator import getitem
 from typing import Any
 
 import numpy as np
@@ -15,7 +14,7 @@ import scipy.sparse as sp
 from rankwise.core.text import plural
 from rankwise.core.types import IntArray
 from rankwise.data.design import Design
-from rankwise.data.row_parts import RowParts, joined, n_rows_of, some_rows, stacked
+from rankwise.data.row_parts import RowParts, n_rows_of, some_rows, stacked
 from rankwise.distributed.client import current_engine
 from rankwise.distributed.collections import Partitions, as_partitions, gathered, is_distributed
 from rankwise.distributed.engine import Engine, PinnedRows
@@ -86,40 +85,6 @@ class DaskParts(RowParts):
         found = engine.execute(lambda: engine.map(rows_at, [handles[k] for k in present], local))
         order = np.argsort(np.argsort(part, kind="stable"), kind="stable")
         return some_rows(stacked(found), order)
-
-    def regrouped(self, split: Callable[..., Sequence[Any]], n_groups: int, *common: Any) -> DaskParts:
-        """Send the rows of each group to one worker: the pieces of all partitions are joined there."""
-        engine, sent = self._engine, self._engine.broadcast(Common(common))
-        fixed = [[value] * self.n_parts for value in (split, sent)]
-        pieces = engine.map(call, *fixed, *self._handles())
-        by_group = [engine.map(piece_of, pieces, [group] * self.n_parts) for group in range(n_groups)]
-        groups = engine.persist(engine.map(joined_pieces, by_group))
-        n_columns = engine.execute(lambda: engine.map(len, groups))[0]
-        return DaskParts(engine, [engine.map(getitem, groups, [k] * n_groups) for k in range(n_columns)])
-
-    def transformed(self, function: Callable[..., Sequence[Any]], *common: Any) -> DaskParts | None:
-        """Keep the arrays on the workers of the partitions; one round fetches their lengths."""
-        engine, sent = self._engine, self._engine.broadcast(Common(common))
-        fixed = [[value] * self.n_parts for value in (function, sent)]
-        results = engine.persist(engine.map(call, *fixed, *self._handles()))
-        shapes = engine.execute(lambda: engine.map(shape_of, results))
-        filled = [result for result, (n_rows, _) in zip(results, shapes, strict=True) if n_rows]
-        if not filled:
-            return None
-        n_columns = max(n_columns for _, n_columns in shapes)
-        return DaskParts(engine, [engine.map(column_of, filled, [k] * len(filled)) for k in range(n_columns)])
-
-    def numbered(self) -> tuple[DaskParts, IntArray]:
-        """Count the rows of each partition, and number them on its worker."""
-        engine, first = self._engine, next(column for column in self._columns if column is not None)
-        ends = np.cumsum(engine.execute(lambda: engine.map(n_rows_of, first))).astype(np.int64)
-        starts = np.concatenate([[0], ends[:-1]])
-        numbers = engine.map(np.arange, starts.tolist(), ends.tolist())
-        return DaskParts(engine, [*self._columns, numbers]), starts
-
-    def beside(self, other: DaskParts) -> DaskParts:
-        """Return the partitions with the columns of both."""
-        return DaskParts(self._engine, self._columns + other._columns)
 
     def _handles(self) -> list[list[Any]]:
         return [[None] * self.n_parts if column is None else column for column in self._columns]
@@ -232,23 +197,3 @@ def as_rows(column: Any) -> Any:
     import pandas as pd
 
     return pd.DataFrame(column.X, columns=column.feature_names, copy=False)
-
-
-def shape_of(result: tuple[Sequence[Any]] | None) -> tuple[int, int]:
-    """Return the number of rows and of columns of a result of `call`, zeros if the partition is empty."""
-    return (0, 0) if result is None else (n_rows_of(*result[0]), len(result[0]))
-
-
-def column_of(result: tuple[Sequence[Any]], number: int) -> Any:
-    """Return a column of a result of `call`."""
-    return result[0][number]
-
-
-def piece_of(pieces: tuple[Sequence[Any]] | None, group: int) -> Any:
-    """Return the rows of one group of a partition, None if the partition is empty."""
-    return None if pieces is None else pieces[0][group]
-
-
-def joined_pieces(pieces: Sequence[Any]) -> tuple[Any, ...]:
-    """Return the columns of one group, from the pieces of all partitions."""
-    return tuple(joined(column) for column in zip(*(one for one in pieces if one is not None), strict=True))

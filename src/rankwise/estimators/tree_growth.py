@@ -14,7 +14,7 @@ from sklearn.exceptions import UndefinedMetricWarning
 from rankwise import objectives
 from rankwise.core.types import FloatArray, FloatVector
 from rankwise.model_selection.fold_rows import PairFold, RowFold
-from rankwise.model_selection.scoring import LOWER_IS_BETTER, Scoring
+from rankwise.model_selection.scoring import Scoring, is_error
 from rankwise.model_selection.search import HeldOut
 from rankwise.preferences import Preferences
 
@@ -133,7 +133,7 @@ class Grower:
         """The name of the error: that of the measure, or 1 minus it."""
         key = self.criterion.key
         named = {"error": "ranking_error"}.get(key, key)
-        return named if key in LOWER_IS_BETTER else f"1 - {key}"
+        return named if is_error(key) else f"1 - {key}"
 
     def _data(self, rows: TreeRows, held_out: TreeRows | None, **options: Any) -> tuple[Any, list[Any]]:
         """Return the training set, and a list of the validation set or of none."""

@@ -2,41 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from rankwise.core.checks import as_array, as_codes, as_labels, as_vector, check_choice
-from rankwise.core.text import p_value_text, plural, table
-from rankwise.core.types import FloatArray, IntArray
-from rankwise.core.warn import warn_caller
-from rankwise.data.backends import in_memory
+from rankwise.core.checks import as_array
+from rankwise.core.results import Column, HasTable, ResultTable
+from rankwise.core.text import p_value_text, plural
+from rankwise.core.types import FloatArray
 from rankwise.evaluation.bootstrap import CONFIDENCE
-from rankwise.evaluation.data import labels_and_queries
-from rankwise.evaluation.in_parts import Wanted, collected_notes, measure_in_parts, measured_of
-from rankwise.evaluation.measures import (
-    Measure,
-    Measured,
-    measured,
-    measures_for,
-    named_measure,
-)
+from rankwise.evaluation.evaluated import evaluated_rows
+from rankwise.evaluation.measures import Choice, Measure, Measured
 from rankwise.evaluation.paired import Difference, differences
-from rankwise.evaluation.ranking_in_parts import measure_ranking
 from rankwise.metrics.intervals import mean_estimate
-from rankwise.metrics.rows import Undefined, check_undefined
-from rankwise.preferences import Preferences
-
-RANKS = (5, 10)
-# Values of the deprecated parameter `test`.
-FORMER_TESTS = ("permutation", "wilcoxon")
+from rankwise.metrics.rows import Undefined
 
 
 @dataclass(frozen=True, repr=False)
-class Comparison:
+class Comparison(HasTable):
     """The result of `compare`: the first model compared with each of the others. It prints as a table.
 
     Attributes
@@ -52,6 +38,8 @@ class Comparison:
     correction : "holm" or None
         The correction of the p-values, and of the intervals of differences, for the number of models.
     notes : list of str
+        Notes on the measures, such as why some are left out.
+    collected : list of str
         What was collected of rows that are not in memory.
     """
 
@@ -61,21 +49,23 @@ class Comparison:
     confidence: float = field(default=CONFIDENCE)
     correction: str | None = field(default="holm")
     notes: list[str] = field(default_factory=list)
+    collected: list[str] = field(default_factory=list)
 
     @property
     def name(self) -> str:
         """The name of the first model."""
         return next(iter(self.measures))
 
-    def __repr__(self) -> str:
-        header = ["measure", "model", "mean", "difference", "from", "to", "p"]
+    @property
+    def table(self) -> ResultTable[Any]:
+        """The means of all models, with the differences of the first model from the others."""
         found = {(one.other, one.measure.key): one for one in self.differences}
         rows = [
-            [one.measure.name, name, f"{one.mean:.4f}", *_cells(found.get((name, one.measure.key)))]
-            for measured_by_all in zip(*self.measures.values(), strict=True)
-            for name, one in zip(self.measures, measured_by_all, strict=True)
+            (one, name, found.get((name, one.measure.key)))
+            for of_models in zip(*self.measures.values(), strict=True)
+            for name, one in zip(self.measures, of_models, strict=True)
         ]
-        return "\n".join([self._title(), *table(header, rows, n_left=2)])
+        return ResultTable(rows, COLUMNS, title=self._title(), note="\n".join(self.notes))
 
     def _title(self) -> str:
         title, intervals = f"{self.name} minus each other model", f"{self.confidence:.0%} intervals"
@@ -101,12 +91,19 @@ def correction_in_words(correction: str | None, n_models: int) -> str:
     return "not corrected" if correction is None else f"corrected for {plural(n_models, 'model')} (Holm)"
 
 
-def _cells(found: Difference | None) -> list[str]:
-    """Format a difference; the first model has none."""
-    if found is None:
-        return [""] * 4
-    ends = (found.mean, found.low, found.high)
-    return [*(f"{value:+.4f}" for value in ends), p_value_text(found.p)]
+def _of_difference(name: str) -> Callable[[Any], float | None]:
+    return lambda row: None if row[2] is None else getattr(row[2], name)
+
+
+COLUMNS = (
+    Column("measure", lambda row: row[0].measure.name, left=True),
+    Column("model", lambda row: row[1], left=True),
+    Column("mean", lambda row: row[0].mean, ".4f"),
+    Column("difference", _of_difference("mean"), "+.4f"),
+    Column("low", _of_difference("low"), "+.4f", "from"),
+    Column("high", _of_difference("high"), "+.4f", "to"),
+    Column("p", _of_difference("p"), p_value_text),
+)
 
 
 def compare(
@@ -116,7 +113,6 @@ def compare(
     *,
     measures: str | Sequence[str] | None = None,
     relevant_above: float = 0.0,
-    test: str = "auto",
     confidence: float = CONFIDENCE,
     correction: Literal["holm"] | None = "holm",
     cluster: ArrayLike | None = None,
@@ -157,12 +153,10 @@ def compare(
     measures : str or sequence of str, optional
         Among "error", "tau", "map", "mrr", "ndcg", "ndcg@K", "p@K" and "log_loss", which takes the scores as
         log odds; or by their names in ir-measures, "nDCG@K" (linear gain), "AP", "RR" and "P(rel=2)@K", which
-        have the lowest relevant grade in them. By default those of the report: "error", "ndcg@5", "ndcg@10",
-        "map" and "tau", if they are defined for these labels.
+        have the lowest relevant grade in them. By default "error", "tau", for grades (integers from 0 to 31)
+        "ndcg@5" and "ndcg@10", and for grades, binary labels or a threshold other than 0 "map".
     relevant_above : float
         Labels above this are relevant for "map", "mrr" and "p@K".
-    test : "auto"
-        Deprecated: other values are ignored, as the tests of ranks and signs are not tests of the mean.
     confidence : float
         The confidence level of the intervals.
     correction : "holm" or None
@@ -193,37 +187,17 @@ def compare(
     NDCG@10, exponential gain  sum          0.6255
     NDCG@10, exponential gain  one feature  0.3555     +0.2700  +0.1522  +0.3878   0.0004
     """
-    _check(scores, "scores", test, confidence, correction)
-    check_undefined(undefined)
-    keys = [measures] if isinstance(measures, str) else measures
-    options: dict[str, Any] = {"relevant_above": relevant_above, "undefined": undefined}
-    chosen = None if keys is None else [named_measure(key, **options) for key in keys]
-    wanted = Wanted(dict.fromkeys(scores), chosen, RANKS, **options)
-    if cluster is None and (there := _compared_in_parts(y, scores, qid, wanted, confidence)) is not None:
-        return replace(comparison_of(there[0], confidence, correction), notes=there[1])
-    labels, query = _rows(y, qid)
-    named = {
-        name: as_vector(in_memory(found), f"the scores of {name!r}", len(labels))
-        for name, found in scores.items()
-    }
-    if chosen is None:
-        chosen, _ = measures_for(labels, int(query.max()) + 1, RANKS, relevant_above, undefined)
-    codes = None if cluster is None else as_codes(in_memory(cluster), "cluster", len(labels))[1]
-    found = measured(labels, named, query, chosen, random_state, confidence, codes)
-    compared = comparison_of(found, confidence, correction)
-    return replace(compared, notes=collected_notes(len(labels), compared.n_queries, y, qid, scores.values()))
-
-
-def _compared_in_parts(
-    y: Any, scores: Mapping[str, Any], qid: Any, wanted: Wanted, confidence: float
-) -> tuple[dict[str, list[Measured]], list[str]] | None:
-    """Measure rankings of rows in parts, with notes; None if rows are in memory, or scores are needed."""
-    given = list(scores.values())
-    if (found := measure_in_parts(None, y, qid, wanted, given)) is not None:
-        metrics, _ = wanted.chosen(found.facts, len(found.queries))
-        return measured_of(found, metrics, confidence), found.notes
-    one = measure_ranking(None, y, qid, wanted, given, confidence)
-    return None if one is None else (one.measured, [])
+    _check(scores, "scores", confidence, correction)
+    choice = Choice(
+        [measures] if isinstance(measures, str) else measures,
+        relevant_above=relevant_above,
+        undefined=undefined,
+    )
+    found = evaluated_rows(
+        scores, None, y, qid, choice, confidence=confidence, cluster=cluster, seed=random_state
+    )
+    compared = comparison_of(found.measured, confidence, correction, found.notes)
+    return replace(compared, collected=found.collected)
 
 
 def compare_values(
@@ -231,10 +205,8 @@ def compare_values(
     *,
     measure: str = "measure",
     higher_is_better: bool = True,
-    test: str = "auto",
     confidence: float = CONFIDENCE,
     correction: Literal["holm"] | None = "holm",
-    random_state: int = 0,
 ) -> Comparison:
     """Compare models by the values of any measure per query.
 
@@ -247,10 +219,6 @@ def compare_values(
     higher_is_better : bool
     confidence, correction :
         As in `compare`.
-    test : "auto"
-        Deprecated, as in `compare`.
-    random_state : int
-        Not used.
 
     Returns
     -------
@@ -264,7 +232,7 @@ def compare_values(
     >>> difference.mean, round(difference.p, 4), (difference.wins, difference.ties, difference.losses)
     (0.875, 0.0114, (6, 2, 0))
     """
-    _check(values, "values", test, confidence, correction)
+    _check(values, "values", confidence, correction)
     columns = {name: _column(found, name) for name, found in values.items()}
     lengths = {len(column) for column in columns.values()}
     if len(lengths) > 1 or max(lengths) < 2:
@@ -284,22 +252,12 @@ def comparison_of(
     found: dict[str, list[Measured]],
     confidence: float = CONFIDENCE,
     correction: str | None = "holm",
+    notes: Sequence[str] = (),
 ) -> Comparison:
     """Compare the first model with each of the others by the same measures."""
     n_queries = len(next(iter(found.values()))[0].values)
     apart = differences(found, confidence, correction)
-    return Comparison(found, apart, n_queries, confidence, correction)
-
-
-def _rows(y: Any, qid: Any) -> tuple[FloatArray | Preferences, IntArray]:
-    """Return labels or preferences, and the number of each row's query."""
-    y, qid = labels_and_queries(y, qid)
-    labels = y if isinstance(y, Preferences) else as_labels(y, "y")
-    if len(labels) == 0:
-        raise ValueError("y has no rows.")
-    if qid is None:
-        return labels, np.zeros(len(labels), dtype=np.int64)
-    return labels, as_codes(qid, "qid", len(labels))[1]
+    return Comparison(found, apart, n_queries, confidence, correction, list(notes))
 
 
 def _column(values: ArrayLike, name: str) -> FloatArray:
@@ -309,24 +267,15 @@ def _column(values: ArrayLike, name: str) -> FloatArray:
     return column
 
 
-def _check(
-    models: Mapping[str, Any], name: str, test: str, confidence: float, correction: str | None
-) -> None:
+def _check(models: Mapping[str, Any], name: str, confidence: float, correction: str | None) -> None:
     if not isinstance(models, Mapping) or len(models) < 2:
         raise ValueError(f"{name} must be a dict of two or more names of models to arrays.")
-    check_levels(test, confidence, correction)
+    check_levels(confidence, correction)
 
 
-def check_levels(test: str, confidence: float, correction: str | None) -> None:
-    """Check the parameters of intervals and tests; warn of a deprecated test."""
-    check_choice(test, "test", ("auto", *FORMER_TESTS))
+def check_levels(confidence: float, correction: str | None) -> None:
+    """Check the parameters of intervals and tests."""
     if correction not in ("holm", None):
         raise ValueError(f"correction must be 'holm' or None; got {correction!r}.")
     if not 0 < confidence < 1:
         raise ValueError(f"confidence must be between 0 and 1; got {confidence!r}.")
-    if test != "auto":
-        warn_caller(
-            f"test={test!r} is ignored, and will be an error: p is that of a t-test of the mean difference, "
-            "which agrees with the interval. Leave `test` out.",
-            FutureWarning,
-        )

@@ -17,6 +17,7 @@ from rankwise.data.remote_rows import remote_rows
 from rankwise.evaluation.models import is_scores, scores_of
 from rankwise.evaluation.names import model_name
 from rankwise.evaluation.predicted_grades import orders_classes
+from rankwise.metrics.scored import Scored
 from rankwise.preferences import Preferences
 
 
@@ -83,6 +84,18 @@ class EvaluationData:
     def target(self) -> FloatArray | Preferences:
         """The given preferences, or the labels."""
         return self.y if self.preferences is None else self.preferences
+
+    def scored(self, cluster: IntArray | None = None, names: Sequence[str] | None = None) -> Scored:
+        """Return the labelled rows with the scores of some models, by default of all.
+
+        `cluster` has the cluster of each given row.
+        """
+        if cluster is not None:
+            cluster = np.unique(cluster[self.row_numbers], return_inverse=True)[1]
+        scores = {name: self.scores[name] for name in names or self.scores}
+        edges = self.edges if self.preferences is None else None
+        classes = None if edges is None else self.class_of_row
+        return Scored(self.target, scores, self.query, classes, edges, cluster)
 
     @property
     def edges(self) -> list[tuple[int, int]] | None:

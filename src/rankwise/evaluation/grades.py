@@ -52,6 +52,18 @@ class GradeAgreement:
     confusion: IntArray
     confidence: float = field(default=CONFIDENCE)
 
+    def as_dict(self) -> dict[str, Any]:
+        """Return the measures with their intervals, the grades and the numbers of rows, for JSON."""
+        measures = {
+            name: {
+                "value": getattr(self, name),
+                "low": self.intervals[name][0],
+                "high": self.intervals[name][1],
+            }
+            for name in NAMES
+        }
+        return measures | {"classes": self.classes, "confusion": self.confusion}
+
     def __repr__(self) -> str:
         title = f"{plural(int(self.confusion.sum()), 'row')}, {self.confidence:.0%} intervals"
         return "\n".join([title, *agreement_lines(self)])

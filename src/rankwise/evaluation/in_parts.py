@@ -22,18 +22,10 @@ from rankwise.data.backends import backend_among, backend_of
 from rankwise.data.query_parts import CutQueries, query_places, rows_of_queries
 from rankwise.data.row_parts import RowParts, WholeQueries
 from rankwise.evaluation.data import edges_of_model
-from rankwise.evaluation.label_facts import LabelFacts
 from rankwise.evaluation.labelled_rows import LabelledRows
-from rankwise.evaluation.measures import (
-    Measured,
-    Metric,
-    graph_measures,
-    measures_of_labels,
-    named_measure,
-    over_queries,
-)
+from rankwise.evaluation.measures import OF_GRAPH, Choice, Metric, Scored
 from rankwise.evaluation.models import is_scores
-from rankwise.metrics.rows import Undefined
+from rankwise.metrics.label_facts import LabelFacts
 from rankwise.preferences import Preferences
 
 NONE_CUT = CutQueries(set())
@@ -46,19 +38,14 @@ class Wanted:
     Attributes
     ----------
     models : dict of name to model; None if a column has the scores
-    metrics : list of Metric, or None
-        By default those of `measures_of_labels` for all rows, of which parts know only their own labels.
-    at, relevant_above, undefined :
-        Of the default measures.
+    choice : Choice
+        The measures; those by default are chosen for all rows, of which parts know only their own labels.
     more : list of Metric
         Further measures.
     """
 
     models: Mapping[str, Any]
-    metrics: Sequence[Metric] | None
-    at: Sequence[int] = ()
-    relevant_above: float = 0.0
-    undefined: Undefined = "skip"
+    choice: Choice
     more: Sequence[Metric] = ()
 
     @property
@@ -68,21 +55,18 @@ class Wanted:
 
     def candidates(self, rows: LabelledRows, facts: LabelFacts) -> Sequence[Metric]:
         """Return the measures that a part computes, some of which may be left out for all rows."""
-        if self.metrics is not None:
-            return self.metrics
+        choice = self.choice
+        if choice.names is not None:
+            return [choice.named(key) for key in choice.names]
         if self.edges is not None and rows.classes is not None:
-            return graph_measures(rows.y, rows.classes, self.edges)
-        options = {"relevant_above": self.relevant_above, "undefined": self.undefined}
-        ranks = [f"ndcg@{k}" for k in self.at] if facts.are_grades else []
-        return [named_measure(key, **options) for key in ("error", *ranks, "map", "tau")]
+            return OF_GRAPH
+        return choice.of_kinds([kind for kind in choice.kinds if kind.is_possible(facts)])
 
     def chosen(self, facts: LabelFacts, n_queries: int) -> tuple[Sequence[Metric], list[str]]:
         """Return the measures for all rows, and notes on the others."""
-        if self.metrics is not None:
-            return self.metrics, []
-        if self.edges is not None:
-            return graph_measures(np.empty(0), np.empty(0, dtype=np.int64), self.edges), []
-        return measures_of_labels(facts, n_queries, self.at, self.relevant_above, self.undefined)
+        if self.choice.names is None and self.edges is not None:
+            return OF_GRAPH, []
+        return self.choice.for_labels(facts, n_queries)
 
 
 @dataclass(frozen=True)
@@ -98,7 +82,8 @@ class PartMeasures:
     n_rows : int
         The number of rows, with or without a label.
     facts : LabelFacts
-    values : dict of name to dict of key to array
+    by_key : dict of name to dict of key to array
+        The value of each query, by model and measure.
     has_pairs : array of bool
         Whether a query has two different labels.
     spreads : array
@@ -113,27 +98,24 @@ class PartMeasures:
     sizes: IntArray
     n_rows: int
     facts: LabelFacts
-    values: dict[str, dict[str, FloatArray]]
+    by_key: dict[str, dict[str, FloatArray]]
     has_pairs: NDArray[np.bool_]
     spreads: FloatArray
     graded: IntArray | None
     cut: CutQueries = NONE_CUT
 
+    # `evaluated` asks for them: the queries are independent, and have equal weights.
+    importance = None
+    cluster_of_query = None
+
+    def values(self, measures: Sequence[Metric]) -> dict[str, list[FloatArray]]:
+        """Return the value of each query, by model and measure."""
+        return {name: [found[one.key] for one in measures] for name, found in self.by_key.items()}
+
     @property
     def notes(self) -> list[str]:
         """A note on the rows that were collected, if there are any."""
-        return cut_notes(self.cut, len(self.queries), 2 + len(self.values))
-
-
-def measure_in_parts(X: Any, y: Any, qid: Any, wanted: Wanted, given: Sequence[Any]) -> PartMeasures | None:
-    """Measure the queries of all parts; None if rows are in memory, or the parts cannot measure them alone.
-
-    That is the case if most rows are in queries that are in several parts, or there are fewer than two
-    queries, or the preferences are no labels. Labels, queries and scores of the rows of a few cut queries are
-    collected. `given` has the scores of the models that are None.
-    """
-    found = measurable_parts(X, y, qid, wanted, given)
-    return None if found is None else merged(found[0], wanted, found[1])
+        return cut_notes(self.cut, len(self.queries), 2 + len(self.by_key))
 
 
 def measurable_parts(
@@ -141,8 +123,10 @@ def measurable_parts(
 ) -> tuple[RowParts, CutQueries] | None:
     """Return rows, labels, queries and scores in parts, and the queries in several parts.
 
-    None if the parts cannot measure their queries; see `measure_in_parts`. A model that scales features
-    within queries needs all rows of a query in one part.
+    None if rows are in memory, or the parts cannot measure their queries alone: if most rows are in queries
+    that are in several parts, or there are fewer than two queries, or the preferences are no labels. Labels,
+    queries and scores of the rows of a few cut queries are collected. A model that scales features within
+    queries needs all rows of a query in one part. `given` has the scores of the models that are None.
     """
     parts = parts_with_queries(X, y, qid, given)
     if parts is None:
@@ -176,9 +160,9 @@ def merged(parts: RowParts, wanted: Wanted, cut: CutQueries = NONE_CUT) -> PartM
         return None
     values = {
         name: {
-            key: queries.sorted([part.values[name][key] for part in found])
-            for key in found[0].values[name]
-            if all(key in part.values[name] for part in found)
+            key: queries.sorted([part.by_key[name][key] for part in found])
+            for key in found[0].by_key[name]
+            if all(key in part.by_key[name] for part in found)
         }
         for name in wanted.models
     }
@@ -225,16 +209,17 @@ def measures_of(rows: LabelledRows, wanted: Wanted) -> PartMeasures | None:
     if len(rows.y) == 0:
         return None
     queries, query = rows.codes
-    facts = LabelFacts.of(rows.y, wanted.relevant_above)
+    facts = LabelFacts.of(rows.y, wanted.choice.relevant_above)
     chosen = [*wanted.candidates(rows, facts), *wanted.more]
+    values = Scored(rows.y, rows.scores, query, rows.classes, wanted.edges).values(chosen)
     return PartMeasures(
         queries,
         np.bincount(query, minlength=len(queries)),
         rows.n_rows,
         facts,
         {
-            name: {one.key: one.of(rows.y, found, query) for one in chosen}
-            for name, found in rows.scores.items()
+            name: {one.key: of for one, of in zip(chosen, found, strict=True)}
+            for name, found in values.items()
         },
         different_labels(rows.y, query),
         rows.spreads,
@@ -264,16 +249,6 @@ def grades_by_query(rows: LabelledRows) -> IntArray | None:
     columns = np.stack([rows.codes[1], rows.classes, rows.grades], axis=1)
     distinct, counts = np.unique(columns, axis=0, return_counts=True)
     return np.column_stack([distinct, counts])
-
-
-def measured_of(
-    found: PartMeasures, metrics: Sequence[Metric], confidence: float
-) -> dict[str, list[Measured]]:
-    """Return the measures of each model, with intervals over queries."""
-    return {
-        name: [over_queries(one, values[one.key], None, confidence) for one in metrics]
-        for name, values in found.values.items()
-    }
 
 
 def given_scores(models: Mapping[str, Any]) -> tuple[dict[str, Any], list[Any]]:

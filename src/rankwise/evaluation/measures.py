@@ -1,15 +1,16 @@
-"""Measures of scores: values per query, their mean, and an interval of the mean."""
+"""Measures of scored rows: values per query, their mean, and an interval of the mean."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import Any
+from typing import Any, Literal, Protocol
 
 import numpy as np
 
 from rankwise import metrics
+from rankwise.core.text import listed
 from rankwise.core.types import FloatArray, IntArray
 from rankwise.evaluation.bootstrap import (
     CONFIDENCE,
@@ -19,70 +20,41 @@ from rankwise.evaluation.bootstrap import (
     resampled_rows,
     weighted_mean,
 )
-from rankwise.evaluation.label_facts import LabelFacts
-from rankwise.evaluation.names import measure_name
-from rankwise.metrics import sorted_lists
 from rankwise.metrics.concordance import concordance_estimate
 from rankwise.metrics.intervals import (
     Estimate,
-    cluster_of_units,
     clustered,
-    error_estimate,
     mean_estimate,
     units_of,
 )
-from rankwise.metrics.one_ranking import SortedRanking, error_of, tau_of
-from rankwise.metrics.rows import Undefined
-from rankwise.model_selection.scoring import LOWER_IS_BETTER, METRICS, parsed_measure
+from rankwise.metrics.label_facts import LabelFacts
+from rankwise.metrics.registry import KINDS, Kind, Measure, Metric, named_measure, parsed_measure
+from rankwise.metrics.rows import Undefined, check_undefined
+from rankwise.metrics.scored import Scored
 from rankwise.preferences import NoPairsError, Preferences
 from rankwise.preferences.order_graph import present_edges
 
-# Other measures are between 0 and 1.
-BOUNDS = {"tau": (-1.0, 1.0), "log_loss": None}
-# The options of each measure beside labels, scores and queries.
-OPTIONS = {
-    "ndcg": ("gain", "undefined"),
-    "map": ("relevant_above", "undefined"),
-    "mrr": ("relevant_above", "undefined"),
-    "p": ("relevant_above",),
-}
-# Measures of one ranking in parts.
-OF_RANKING: dict[str, Callable[..., float]] = {
-    "error": error_of,
-    "tau": tau_of,
-    "ndcg": sorted_lists.ndcg_of,
-    "map": sorted_lists.average_precision_of,
-    "mrr": sorted_lists.reciprocal_rank_of,
-    "p": sorted_lists.precision_of,
-}
+__all__ = ["Choice", "Measure", "Measured", "Metric", "Scored", "evaluated", "named_measure", "over_queries"]
+
+RANKS = (5, 10)
+UNIT = (0.0, 1.0)
+Weights = Literal["harrell", "uno"]
+MOST_TITLES = 10
 
 
-@dataclass(frozen=True)
-class Measure:
-    """A measure: its key, its name for display, whether higher values are better, and its bounds if any.
+class OfQueries(Protocol):
+    """Rows whose measures are known per query, such as rows in parts."""
 
-    The mean over queries of a measure that `is_total`, such as a number of documents, is replaced by the sum.
-    """
+    @property
+    def importance(self) -> FloatArray | None:
+        """The weight of each query in a mean, None if they are equal."""
 
-    key: str
-    name: str
-    higher_is_better: bool
-    bounds: tuple[float, float] | None = field(default=None, kw_only=True)
-    is_total: bool = field(default=False, kw_only=True)
+    @property
+    def cluster_of_query(self) -> IntArray | None:
+        """The cluster of each query, None if queries are independent."""
 
-
-@dataclass(frozen=True)
-class Metric(Measure):
-    """A measure of scores; `of(y, scores, query)` returns its value per query.
-
-    `y` is an array of labels, or a `Preferences` with its own queries; `query` is then ignored. If the
-    independent units are rows, `over_rows(y, scores)` estimates a measure of pairs. `of_ranking` returns the
-    value of one ranking in parts; None if it needs all scores in one place.
-    """
-
-    of: Callable[[Any, FloatArray, IntArray], FloatArray] = field(repr=False)
-    over_rows: Callable[[Preferences, FloatArray], Estimate] | None = field(default=None, repr=False)
-    of_ranking: Callable[[SortedRanking], float] | None = field(default=None, repr=False)
+    def values(self, measures: Sequence[Metric]) -> dict[str, list[FloatArray]]:
+        """Return the value of each query, by model and measure."""
 
 
 @dataclass(frozen=True)
@@ -130,196 +102,189 @@ class Measured:
         return int(np.count_nonzero(~np.isnan(self.values)))
 
 
-def named_measure(key: str, **options: Any) -> Metric:
-    """Return the measure with a key such as "error", "tau", "map", "mrr", "ndcg@10", "p@5" or "log_loss".
+@dataclass(frozen=True)
+class Choice:
+    """The choice of measures: by their names or, by default, those that suit the labels.
 
-    `options` are `relevant_above` (of map, mrr and p), `gain` (of ndcg) and `undefined` (of ndcg, map and
-    mrr); other measures ignore them. Names of ir-measures, such as "nDCG@10" or "P(rel=2)@5", have the first
-    two in them.
-
-    Examples
-    --------
-    >>> ndcg = named_measure("ndcg@1")
-    >>> ndcg.name, ndcg.of(np.array([1.0, 0.0]), np.array([2.0, 1.0]), np.array([0, 0]))
-    ('NDCG@1, exponential gain', array([1.]))
+    Attributes
+    ----------
+    names : sequence of str, or None
+    at : sequence of int
+        The cutoffs of the default measures.
+    relevant_above, gain, undefined :
+        The options of measures; see `named_measure`.
+    detailed : bool
+        Whether the default measures are the longer list of the shell.
+    with_probabilities : bool
+        Whether the models have probabilities of pairs.
     """
-    base, chosen = parsed_measure(key)
-    known = {name: value for name, value in options.items() if name in OPTIONS.get(base, ())}
-    chosen = known | chosen  # the gain or the grade of a name of ir-measures is part of it
-    return Metric(
-        key,
-        measure_name(key, chosen.get("gain", "exponential")),
-        base not in LOWER_IS_BETTER,
-        _per_query(METRICS[base], **chosen),
-        error_estimate if base == "error" else None,
-        partial(_value_of_ranking, OF_RANKING[base], chosen) if base in OF_RANKING else None,
-        bounds=BOUNDS.get(base, (0.0, 1.0)),
-    )
 
+    names: Sequence[str] | None = None
+    at: Sequence[int] = RANKS
+    relevant_above: float = 0.0
+    gain: str = "exponential"
+    undefined: Undefined = "skip"
+    detailed: bool = False
+    with_probabilities: bool = False
 
-def _per_query(metric: Callable[..., Any], **options: Any) -> Callable[..., FloatArray]:
-    return partial(_values_per_query, metric, options)
+    def named(self, key: str) -> Metric:
+        """Return the measure with a key, with the options."""
+        return named_measure(key, **self.options)
 
+    @property
+    def options(self) -> dict[str, Any]:
+        """The options of measures."""
+        return {"relevant_above": self.relevant_above, "gain": self.gain, "undefined": self.undefined}
 
-def _values_per_query(
-    metric: Callable[..., Any], options: dict[str, Any], y: Any, scores: FloatArray, query: IntArray
-) -> FloatArray:
-    given = None if isinstance(y, Preferences) else query
-    try:
-        return np.asarray(metric(y, scores, given, per_query=True, **options))
-    except NoPairsError:
-        return np.full(n_queries_of(y, query), np.nan)
+    def check(self) -> None:
+        """Refuse unknown names and options before any work."""
+        check_undefined(self.undefined)
+        for key in self.names or ():
+            self.named(key)
 
+    @property
+    def kinds(self) -> list[Kind]:
+        """The kinds of measures that are shown by default."""
+        places = ("summary", "details") if self.detailed else ("summary",)
+        shown = [kind for kind in KINDS.values() if kind.shown in places]
+        return [kind for kind in shown if self.with_probabilities or "probabilities" not in kind.needs]
 
-def _value_of_ranking(metric: Callable[..., float], options: dict[str, Any], ranking: SortedRanking) -> float:
-    options = dict(options)
-    undefined = options.pop("undefined", "skip")
-    value = metric(ranking, **options)
-    return float(undefined) if np.isnan(value) and not isinstance(undefined, str) else value
+    def of_kinds(self, kinds: Sequence[Kind]) -> list[Metric]:
+        """Return the measures of some kinds."""
+        return [
+            kind.measure(key, parsed_measure(key)[1], **self.options)
+            for kind in kinds
+            for key in kind.keys(self.at, self.detailed)
+        ]
 
+    def for_labels(self, facts: LabelFacts, n_queries: int) -> tuple[list[Metric], list[str]]:
+        """Return the measures for labels, and notes on the others."""
+        if self.names is not None:
+            return [self.named(key) for key in self.names], []
+        reasons = [(kind, kind.left_out(facts)) for kind in self.kinds]
+        notes = [
+            f"{listed(titles, MOST_TITLES)} {'is' if len(titles) == 1 else 'are'} left out: {why}."
+            for why, titles in titles_by_reason(reasons).items()
+        ]
+        chosen = [
+            replace(kind, title=kind.title_of_one) if n_queries == 1 and kind.title_of_one else kind
+            for kind, why in reasons
+            if not why
+        ]
+        by_grade = [kind.title for kind in chosen if "relevant" in kind.needs]
+        if by_grade:
+            notes.append(f"{', '.join(by_grade)}: labels of at least {facts.lowest_relevant:g} are relevant.")
+        return self.of_kinds(chosen), notes
 
-def n_queries_of(y: Any, query: IntArray | None) -> int:
-    """Return the number of queries, 1 without any."""
-    if isinstance(y, Preferences):
-        return len(y.query_importance())
-    return 1 if query is None else int(query.max()) + 1
+    def for_rows(self, scored: Scored) -> tuple[Sequence[Metric], list[str]]:
+        """Return the measures for these rows, and notes on the others."""
+        y, labels = scored.target, scored.labels
+        if self.names is not None:
+            return [self.named(key) for key in self.names], []
+        if isinstance(y, Preferences) and labels is None:
+            return self._for_pairs(y)
+        if scored.edges is not None:
+            return OF_GRAPH, []
+        assert labels is not None
+        chosen, notes = self.for_labels(LabelFacts.of(labels, self.relevant_above), scored.n_queries)
+        if isinstance(y, Preferences) and not y.counts_pairs:
+            notes.append("Weights of pairs enter the ranking error only.")
+        return chosen, notes
 
-
-def measures_for(
-    y: FloatArray | Preferences,
-    n_queries: int,
-    at: Sequence[int],
-    relevant_above: float,
-    undefined: Undefined = "skip",
-) -> tuple[list[Metric], list[str]]:
-    """Return the measures that are defined for these labels or preferences, and notes on the others."""
-    if not isinstance(y, Preferences):
-        return measures_of_labels(LabelFacts.of(y, relevant_above), n_queries, at, relevant_above, undefined)
-    if y.labels is None or not y.orders_labels:
-        return _measures_of_pairs(y)
-    facts = LabelFacts.of(y.labels, relevant_above)
-    chosen, notes = measures_of_labels(facts, n_queries, at, relevant_above, undefined)
-    if not y.counts_pairs:
-        notes.append("Weights of pairs enter the ranking error only.")
-    return chosen, notes
-
-
-def _measures_of_pairs(y: Preferences) -> tuple[list[Metric], list[str]]:
-    """Return the measures that need no labels."""
-    if y.event is not None:
-        return [CONCORDANCE], ["Harrell's concordance: the fraction of comparable pairs in the right order."]
-    note = "NDCG, MAP and Kendall's tau are left out: they need a label per row, which these pairs have not."
-    chosen = [named_measure("error")]
-    if y.classes is not None:
-        chosen.append(Metric("wmw", measure_name("wmw"), True, _wmw_of_graph, bounds=(0.0, 1.0)))
-    return chosen, [note]
-
-
-CONCORDANCE = Metric(
-    "concordance",
-    measure_name("concordance"),
-    True,
-    lambda y, scores, query: np.array([metrics.concordance_index(y, scores)]),
-    concordance_estimate,
-    bounds=(0.0, 1.0),
-)
-
-
-def _wmw_of_graph(y: Preferences, scores: FloatArray, query: IntArray) -> FloatArray:
-    return np.array([_defined(metrics.wmw, y, scores)])
-
-
-def measures_of_labels(
-    facts: LabelFacts, n_queries: int, at: Sequence[int], relevant_above: float, undefined: Undefined
-) -> tuple[list[Metric], list[str]]:
-    """Return the measures that are defined for labels, and notes on the others."""
-    keys, notes = ["error"], []
-    name = measure_name("map") if n_queries > 1 else "Average precision"
-    if facts.are_grades:
-        keys += [f"ndcg@{k}" for k in at]
-    else:
-        notes.append(
-            "NDCG is left out: it needs grades (nonnegative integers), and these labels are not grades."
+    def _for_pairs(self, y: Preferences) -> tuple[Sequence[Metric], list[str]]:
+        """Return the measures that need no labels."""
+        if y.event is not None:
+            note = "Harrell's concordance: the fraction of comparable pairs in the right order."
+            return ((CONCORDANCE, UNO), []) if self.detailed else ((CONCORDANCE,), [note])
+        note = (
+            "NDCG, MAP and Kendall's tau are left out: they need a label per row, which these pairs have not."
         )
-    if 0 < facts.n_relevant < facts.n_rows:
-        keys.append("map")
-        notes.append(f"{name}: labels of at least {facts.lowest_relevant:g} are relevant.")
-    else:
-        notes.append("MAP is left out: all rows are relevant, or none.")
-    options = {"relevant_above": relevant_above, "undefined": undefined}
-    found = [named_measure(key, **options) for key in [*keys, "tau"]]
-    return [replace(one, name=name) if one.key == "map" else one for one in found], notes
+        return [self.named("error"), *([] if y.classes is None else [WMW])], [note]
 
 
-def graph_measures(y: FloatArray, class_of_row: IntArray, edges: Sequence[tuple[int, int]]) -> list[Metric]:
-    """Return the measures of classes with an order graph; edges are pairs of class numbers."""
-    number = dict(zip(y.tolist(), class_of_row.tolist(), strict=True))
-
-    def wmw(classes: IntArray, scores: FloatArray) -> float:
-        return metrics.wmw(classes, scores, order=present_edges(edges, classes))
-
-    def error(classes: IntArray, scores: FloatArray) -> float:
-        preferences = Preferences.from_order(classes, present_edges(edges, classes))
-        return float(metrics.ranking_error(preferences, scores))
-
-    def per_query(metric: Callable[[IntArray, FloatArray], float]) -> Callable[..., FloatArray]:
-        def of(labels: FloatArray, scores: FloatArray, query: IntArray) -> FloatArray:
-            classes = np.array([number[label] for label in labels.tolist()])
-            parts = np.split(np.argsort(query, kind="stable"), np.cumsum(np.bincount(query))[:-1])
-            return np.array([_defined(metric, classes[rows], scores[rows]) for rows in parts])
-
-        return of
-
-    return [
-        Metric("error", measure_name("error"), False, per_query(error), bounds=(0.0, 1.0)),
-        Metric("wmw", measure_name("wmw"), True, per_query(wmw), bounds=(0.0, 1.0)),
-    ]
+def titles_by_reason(reasons: Sequence[tuple[Kind, str]]) -> dict[str, list[str]]:
+    """Return the titles of the kinds of measures that are left out, by the reason."""
+    found: dict[str, list[str]] = {}
+    for kind, why in reasons:
+        if why:
+            found.setdefault(why, []).append(kind.title)
+    return found
 
 
-def _defined(metric: Callable[..., float], classes: Any, scores: FloatArray) -> float:
+def first_measure(scored: Scored) -> Metric:
+    """Return the measure of pairs that is defined for any rows."""
+    return Choice(at=()).for_rows(scored)[0][0]
+
+
+def _of_graph(function: Any, scored: Scored, name: str) -> FloatArray:
+    """Measure each query by the pairs of classes that an edge joins."""
+    assert scored.classes is not None
+    query, scores = scored.query_of_row, scored.scores[name]
+    parts = np.split(np.argsort(query, kind="stable"), np.cumsum(np.bincount(query))[:-1])
+    return np.array([_defined(function, scored.classes[rows], scores[rows], scored.edges) for rows in parts])
+
+
+def _graph_error(classes: IntArray, scores: FloatArray, edges: Any) -> float:
+    preferences = Preferences.from_order(classes, present_edges(edges, classes))
+    return float(metrics.ranking_error(preferences, scores))
+
+
+def _graph_wmw(classes: IntArray, scores: FloatArray, edges: Any) -> float:
+    return metrics.wmw(classes, scores, order=present_edges(edges, classes))
+
+
+def _wmw(scored: Scored, name: str) -> FloatArray:
+    if not isinstance(scored.target, Preferences):
+        return _of_graph(_graph_wmw, scored, name)
+    return np.array([_defined(metrics.wmw, scored.target, scored.scores[name])])
+
+
+def _defined(metric: Any, *arguments: Any) -> float:
     try:
-        return metric(classes, scores)
+        return float(metric(*arguments))
     except NoPairsError:
         return float("nan")
 
 
-def measured(
-    y: FloatArray | Preferences,
-    scores: Mapping[str, FloatArray],
-    query: IntArray,
+def _concordance(weights: Weights, scored: Scored, name: str) -> FloatArray:
+    return np.array([metrics.concordance_index(scored.target, scored.scores[name], weights=weights)])
+
+
+def _concordance_by(weights: Weights, key: str, name: str) -> Metric:
+    estimate = partial(concordance_estimate, weights=weights)
+    return Metric(key, name, True, partial(_concordance, weights), estimate, bounds=UNIT)
+
+
+# The measures of preferences that are not the order of labels.
+CONCORDANCE = _concordance_by("harrell", "concordance", "Concordance")
+UNO = _concordance_by("uno", "uno", "Uno's concordance")
+WMW = Metric("wmw", "WMW over the order graph", True, _wmw, bounds=UNIT)
+OF_GRAPH = (Metric("error", "Ranking error", False, partial(_of_graph, _graph_error), bounds=UNIT), WMW)
+
+
+def evaluated(
+    scored: Scored | OfQueries,
     measures: Sequence[Metric],
-    seed: int = 0,
+    *,
     confidence: float = CONFIDENCE,
-    cluster: IntArray | None = None,
+    seed: int = 0,
 ) -> dict[str, list[Measured]]:
     """Measure all models.
 
-    The independent units are queries or, if there is one query, rows; for survival times they are rows, as
-    strata are no sample of strata. `cluster` has the cluster of each row, and makes clusters the units. The
-    mean has the weights of queries of the preferences, so that it equals the metrics and `score`. Measures of
-    the whole list that has no queries are resampled.
+    The independent units are queries, rows or clusters; see `Scored`. The mean has the weights of queries of
+    the preferences, so that it equals the metrics and `score`. Measures of a single list that are no measures
+    of pairs are resampled.
     """
-    is_survival = isinstance(y, Preferences) and y.event is not None
-    if n_queries_of(y, query) > 1 and not is_survival:
-        weight = y.query_importance() if isinstance(y, Preferences) else None
-        given = y.groups() if isinstance(y, Preferences) else query
-        of_query = None if cluster is None else cluster_of_units(cluster, given, "query")
-        return {
-            name: [
-                over_queries(one, one.of(y, found, query), weight, confidence, of_query) for one in measures
-            ]
-            for name, found in scores.items()
-        }
-    listed = [one for one in measures if one.over_rows is None]
-    draws = _draws(y, scores, listed, seed, cluster)
+    values = scored.values(measures)
+    if isinstance(scored, Scored) and scored.samples_rows:
+        return _over_rows(scored, measures, values, confidence, seed)
+    weight, cluster = scored.importance, scored.cluster_of_query
     return {
         name: [
-            _over_rows(one, y, found, query, confidence, cluster)
-            if one.over_rows is not None
-            else resampled(one, one.of(y, found, query), draws[name][listed.index(one)], confidence)
-            for one in measures
+            over_queries(one, of, weight, confidence, cluster)
+            for one, of in zip(measures, found, strict=True)
         ]
-        for name, found in scores.items()
+        for name, found in values.items()
     }
 
 
@@ -355,68 +320,58 @@ def estimate_over_queries(
 
 
 def _over_rows(
-    metric: Metric,
-    y: FloatArray | Preferences,
-    scores: FloatArray,
-    query: IntArray,
+    scored: Scored,
+    measures: Sequence[Metric],
+    values: Mapping[str, Sequence[FloatArray]],
     confidence: float,
-    cluster: IntArray | None,
-) -> Measured:
-    estimate, units = mean_estimate(np.empty(0)), "rows"
+    seed: int,
+) -> dict[str, list[Measured]]:
+    """Return measures whose independent units are rows, or clusters of rows."""
+    of_lists = [one for one in measures if one.over_rows is None]
+    drawn = [part.values(of_lists) for part in _resamples(scored, seed)] if of_lists else []
+    found: dict[str, list[Measured]] = {}
+    for name, of_measures in values.items():
+        draws = [np.concatenate([[], *parts]) for parts in zip(*(part[name] for part in drawn), strict=True)]
+        remaining = iter(draws or [np.empty(0)] * len(of_lists))
+        found[name] = [
+            _of_pairs(scored, one, name, of, confidence)
+            if one.over_rows is not None
+            else _resampled(one, of, next(remaining), confidence)
+            for one, of in zip(measures, of_measures, strict=True)
+        ]
+    return found
+
+
+def _of_pairs(scored: Scored, metric: Metric, name: str, values: FloatArray, confidence: float) -> Measured:
+    """Return a measure of pairs with the interval of its estimate over rows, groups or clusters."""
+    estimate, units, pairs = mean_estimate(np.empty(0)), "rows", scored.pairs
     try:
-        pairs = y if isinstance(y, Preferences) else Preferences.from_scores(y)
-        estimate = clustered(metric.over_rows(pairs, scores), pairs, cluster)  # type: ignore[misc]
-        units = "rows" if units_of(pairs) is None else "groups"
-        units = units if cluster is None else "clusters"
+        if pairs is not None and metric.over_rows is not None:
+            estimate = clustered(metric.over_rows(pairs, scored.scores[name]), pairs, scored.cluster)
+            units = "rows" if units_of(pairs) is None else "groups"
+            units = units if scored.cluster is None else "clusters"
     except NoPairsError:
         pass  # undefined, as the value is
-    return estimated(metric, metric.of(y, scores, query), estimate, units, confidence)
-
-
-def estimated(
-    metric: Metric, values: FloatArray, estimate: Estimate, units: str, confidence: float
-) -> Measured:
-    """Return a measure of one list, with the interval of its estimate."""
     ends = estimate.interval(confidence, metric.bounds)
     return Measured(metric, values, estimate.value, *ends, units, estimate)
 
 
-def resampled(metric: Metric, values: FloatArray, draws: FloatArray, confidence: float) -> Measured:
+def _resampled(metric: Metric, values: FloatArray, draws: FloatArray, confidence: float) -> Measured:
     """Return a measure of one list, with the interval of its values of resampled rows."""
     ends = interval(draws, confidence)
     return Measured(metric, values, mean_defined(values), *ends, "resamples", draws=draws)
 
 
-def _draws(
-    y: FloatArray | Preferences,
-    scores: Mapping[str, FloatArray],
-    measures: Sequence[Metric],
-    seed: int,
-    cluster: IntArray | None,
-) -> dict[str, list[FloatArray]]:
-    """Return the measures of resampled rows, by model."""
-    draws: dict[str, list[list[FloatArray]]] = {name: [[] for _ in measures] for name in scores}
-    for part, rows, resample in _resamples(y, seed, cluster) if measures else ():
-        for name, found in scores.items():
-            for one, kept in zip(measures, draws[name], strict=True):
-                kept.append(one.of(part, found[rows], resample))
-    return {name: [np.concatenate([*kept, []]) for kept in listed] for name, listed in draws.items()}
-
-
-def _resamples(
-    y: FloatArray | Preferences, seed: int, cluster: IntArray | None
-) -> Iterator[tuple[FloatArray | Preferences, IntArray, IntArray]]:
-    """Yield resampled labels or preferences, their rows, and the number of the resample of each row.
-
-    Resamples of labels are queries, so that a batch of them takes one pass.
-    """
+def _resamples(scored: Scored, seed: int) -> Iterator[Scored]:
+    """Yield resampled rows; resamples of labels are queries, so that a batch of them takes one pass."""
+    y, cluster = scored.target, scored.cluster
     if isinstance(y, Preferences):
         for part, rows in resampled_preferences(y, seed, cluster):
-            yield part, rows, np.zeros(len(rows), dtype=np.int64)
+            yield scored.resampled(part, rows, None)
         return
     drawn = resampled_rows(len(y), seed) if cluster is None else resampled_clusters(cluster, seed)
-    for rows, resample in drawn:
-        yield y[rows], rows, resample
+    for rows, number in drawn:
+        yield scored.resampled(y[rows], rows, number)
 
 
 def mean_defined(values: FloatArray, importance: FloatArray | None = None) -> float:

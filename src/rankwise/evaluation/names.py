@@ -10,35 +10,19 @@ from rankwise.core.pipelines import last_step
 from rankwise.core.text import plural
 from rankwise.data.backends import backend_of
 from rankwise.evaluation.models import is_scores
+from rankwise.metrics.registry import measure_title
 
-MEASURES = {
-    "error": "Ranking error",
+# Criteria of searches that are no measures.
+_CRITERIA = {
     "concordance": "Concordance",
     "distance": "Mean distance of ranks",
     "score": "Minus the score",
-    "tau": "Kendall's tau",
-    "ndcg": "NDCG",
-    "map": "MAP",
-    "mrr": "MRR",
-    "p": "Precision",
-    "log_loss": "Pair log loss",
-    "wmw": "WMW over the order graph",
 }
 
 
-def measure_name(key: str, gain: str = "exponential") -> str:
-    """Return the name of a measure by its key; NDCG with its gain.
-
-    Examples
-    --------
-    >>> measure_name("ndcg@10"), measure_name("nDCG@10"), measure_name("error")
-    ('NDCG@10, exponential gain', 'nDCG@10, linear gain', 'Ranking error')
-    """
-    base, at, rank = key.partition("@")
-    name = MEASURES[base] + at + rank if base in MEASURES else key  # the others are names of ir-measures
-    if base == "nDCG":
-        return f"{name}, linear gain"
-    return f"{name}, {gain} gain" if base == "ndcg" else name
+def measure_name(key: str) -> str:
+    """Return the name of a measure, or of what a search minimises, by its key."""
+    return _CRITERIA.get(key) or measure_title(key)
 
 
 def metric_name(metric: Callable[..., Any], options: dict[str, Any]) -> str:

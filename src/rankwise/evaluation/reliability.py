@@ -7,8 +7,8 @@ have d in the window, the others have -d in it, and both are counted by the sums
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -16,13 +16,13 @@ from numpy.typing import ArrayLike
 from scipy.special import expit, logit
 
 from rankwise.core.checks import as_vector, check_count
-from rankwise.core.text import plural, table
+from rankwise.core.results import Column, HasTable, ResultTable
+from rankwise.core.text import plural
 from rankwise.core.types import FloatArray, FloatVector
 from rankwise.data.backends import backend_among, in_memory
-from rankwise.data.query_parts import CutQueries, query_places, rows_of_queries
 from rankwise.evaluation.in_parts import collected_notes, cut_notes
 from rankwise.losses import Hinge, Logistic
-from rankwise.metrics.parts import collected_rows, largest_of, largest_weight
+from rankwise.metrics.parts import QueryParts, largest_of, largest_weight
 from rankwise.preferences import NoPairsError, Preferences, as_preferences
 
 # The number of windows, beside the bins, in which the mean difference of the scores is computed.
@@ -32,7 +32,7 @@ SMALLEST_SHARE = 1e-13
 
 
 @dataclass(frozen=True, repr=False)
-class Reliability:
+class Reliability(HasTable):
     """The result of `reliability`, per bin of the predicted probability. It prints as a table.
 
     Attributes
@@ -72,22 +72,39 @@ class Reliability:
         filled = self.share > 0
         return float(np.sum((self.share * (self.stated - self.observed))[filled]))
 
-    def __repr__(self) -> str:
-        rows = [
-            [f"{low:.2f} to {high:.2f}", f"{share:.4f}", *(_cell(value) for value in values)]
-            for low, high, share, *values in zip(
-                self.edges[:-1], self.edges[1:], self.share, self.stated, self.observed, strict=True
-            )
-        ]
+    def as_dict(self) -> dict[str, Any]:
+        """Return the bins, the log loss and the calibration error, for JSON."""
+        names = ("edges", "share", "stated", "observed", "log_loss", "n_pairs")
+        return {name: getattr(self, name) for name in (*names, "calibration_error", "overconfidence")}
+
+    @property
+    def table(self) -> ResultTable[Bin]:
+        """The bins as a table."""
+        columns = (self.edges[:-1], self.edges[1:], self.share, self.stated, self.observed)
         title = (
             f"{plural(self.n_pairs, 'pair')}: log loss {self.log_loss:.4f}, "
             f"calibration error {self.calibration_error:.4f}"
         )
-        return "\n".join([title, *table(["probability", "fraction of pairs", "stated", "observed"], rows)])
+        rows = [Bin(*row) for row in np.column_stack(columns).tolist()]
+        return ResultTable(rows, BINS, title=title)
 
 
-def _cell(value: float) -> str:
-    return "-" if value != value else f"{value:.4f}"
+class Bin(NamedTuple):
+    """A bin of probabilities: its ends, the fraction of pairs in it, and their probabilities."""
+
+    low: float
+    high: float
+    share: float
+    stated: float
+    observed: float
+
+
+BINS = (
+    Column("probability", lambda row: f"{row.low:.2f} to {row.high:.2f}", left=True),
+    Column("share", format=".4f", title="fraction of pairs"),
+    Column("stated", format=".4f", missing="-"),
+    Column("observed", format=".4f", missing="-"),
+)
 
 
 def reliability(
@@ -192,17 +209,13 @@ def _in_parts(
     if backend is None or qid is None or isinstance(y, Preferences):
         return None
     parts = backend.parts(scores, y, qid, sample_weight)
-    places = query_places(parts.chosen(2))
-    cut = CutQueries.of(parts.chosen(2), places.cut)
-    if not places.found or not cut.are_few:
+    if (there := QueryParts.of(parts)) is None:
         return None
     largest = None if sample_weight is None else largest_weight(parts.chosen(3))
     ends = np.array(parts.chosen(0).map(_ends))
     distance = _distances(fine, float(ends[:, 1].max() - ends[:, 0].min()))
-    found = parts.map(_counts_of_part, cut.queries, distance, average, largest)
-    if cut.queries:
-        found.append(_counts_of_rows(collected_rows(parts, cut.queries), distance, average, largest))
-    notes = cut_notes(cut, places.n_queries, 3 if sample_weight is None else 4)
+    found = there.map(partial(_counts_of_rows, distance=distance, average=average, largest=largest))
+    notes = cut_notes(there.cut, there.places.n_queries, 3 if sample_weight is None else 4)
     return _mean_counts([one for one in found if one is not None]), notes
 
 
@@ -226,25 +239,17 @@ def _ends(scores: Any) -> tuple[float, float]:
     return float(found.min()), float(found.max())
 
 
-def _counts_of_part(
+def _counts_of_rows(
     scores: Any,
     y: Any,
     qid: Any,
     weight: Any,
-    cut: set[Any],
+    *,
     distance: FloatArray,
     average: str,
     largest: float | None,
 ) -> _Counts | None:
-    columns = rows_of_queries([scores, y, qid, weight], qid, cut, inside=False)
-    return None if columns is None else _counts_of_rows(columns, distance, average, largest)
-
-
-def _counts_of_rows(
-    columns: Sequence[Any], distance: FloatArray, average: str, largest: float | None
-) -> _Counts | None:
     """Return the counts of some rows, None without pairs; `largest` is the largest weight of all rows."""
-    scores, y, qid, weight = columns
     own = None if weight is None else largest_of(weight)
     if own == 0:
         return None

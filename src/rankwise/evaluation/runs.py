@@ -12,8 +12,8 @@ from rankwise.core.text import plural
 from rankwise.core.types import FloatArray, IntArray
 from rankwise.evaluation.bootstrap import CONFIDENCE
 from rankwise.evaluation.comparison import Comparison, check_levels, comparison_of
-from rankwise.evaluation.measures import Measured, over_queries
-from rankwise.evaluation.search_measures import SearchMeasure, search_measures
+from rankwise.evaluation.measures import Measured, Metric, Scored, evaluated
+from rankwise.evaluation.search_measures import search_measures
 from rankwise.evaluation.single import Evaluation
 from rankwise.io.trec import Qrels, Run
 
@@ -61,12 +61,18 @@ def evaluate_run(
     nDCG@10, linear gain  0.5436  0.0414  0.9705  over 3 queries
     RR                    0.5000  0.0362  0.9638  over 3 queries
     """
-    check_levels("auto", confidence, None)
+    check_levels(confidence, None)
     chosen = search_measures(measures)
     rows = JudgedRuns(qrels, {"run": run})
-    found = rows.measured("run", chosen, confidence)
-    n_rows = int(np.count_nonzero(~np.isnan(rows.scores["run"])))
-    return Evaluation(found, None, rows.notes(), n_rows, rows.n_queries, confidence)
+    return evaluation_of_run(rows, "run", evaluated(rows.scored, chosen, confidence=confidence), confidence)
+
+
+def evaluation_of_run(
+    rows: JudgedRuns, name: str, measured: Mapping[str, list[Measured]], confidence: float = CONFIDENCE
+) -> Evaluation:
+    """Return the evaluation of one of the runs that were measured."""
+    n_rows = int(np.count_nonzero(np.isfinite(rows.scored.scores[name])))
+    return Evaluation(measured[name], None, rows.notes(), n_rows, rows.n_queries, confidence)
 
 
 def compare_runs(
@@ -74,10 +80,8 @@ def compare_runs(
     runs: Mapping[str, Run],
     *,
     measures: str | Sequence[str] = RUN_MEASURES,
-    test: str = "auto",
     confidence: float = CONFIDENCE,
     correction: Literal["holm"] | None = "holm",
-    random_state: int = 0,
 ) -> Comparison:
     """Compare runs on the same judged queries, with intervals and paired tests.
 
@@ -92,10 +96,6 @@ def compare_runs(
         As in `evaluate_run`.
     correction :
         As in `compare`.
-    test : "auto"
-        Deprecated, as in `compare`.
-    random_state : int
-        Not used.
 
     Returns
     -------
@@ -114,22 +114,23 @@ def compare_runs(
     measure  model    mean  difference     from       to       p
     AP       new    1.0000
     AP       old    0.5000     +0.5000  -0.7421  +1.0000  0.2254
+    old: 1 judged query not retrieved, counted as 0.
     """
     if not isinstance(runs, Mapping) or not runs:
         raise ValueError("runs must be a dict of one or more names to runs.")
-    check_levels(test, confidence, correction)
+    check_levels(confidence, correction)
     return compare_judged(JudgedRuns(qrels, runs), search_measures(measures), confidence, correction)
 
 
 def compare_judged(
     rows: JudgedRuns,
-    measures: Sequence[SearchMeasure],
+    measures: Sequence[Metric],
     confidence: float = CONFIDENCE,
     correction: str | None = "holm",
 ) -> Comparison:
     """Compare the first of one or more runs with each of the others."""
-    found = {name: rows.measured(name, measures, confidence) for name in rows.scores}
-    return comparison_of(found, confidence, correction)
+    found = evaluated(rows.scored, measures, confidence=confidence)
+    return comparison_of(found, confidence, correction, rows.notes())
 
 
 @dataclass(frozen=True)
@@ -149,10 +150,9 @@ class JudgedRuns:
     ----------
     query_names : list of str
         The queries of the qrels, in the order of their first lines.
-    query : array of int of shape (n_rows,)
-        Rows are sorted by query and then by document id.
-    grade : array of shape (n_rows,), NaN if it was not judged
-    scores : dict of name to array of shape (n_rows,), NaN if it was not retrieved
+    scored : Scored
+        Rows are sorted by query and then by document id. The label is NaN if a document was not judged, the
+        score is minus the rank, minus infinity if it was not retrieved.
     missing, surplus : dict of name to int
         The numbers of judged queries that a run does not have, and of its queries without judgements.
     """
@@ -171,9 +171,13 @@ class JudgedRuns:
 
         judged, retrieved = keys(qrels), {name: keys(run) for name, run in runs.items()}
         rows = np.unique(np.concatenate([judged, *(found[found >= 0] for found in retrieved.values())]))
-        self.query = rows // len(ordered)
-        self.grade = _placed(rows, judged, qrels.grade)
-        self.scores = {name: _placed(rows, retrieved[name], run.score) for name, run in runs.items()}
+        query = rows // len(ordered)
+        grade = _placed(rows, judged, qrels.grade)
+        grade[grade < 0] = np.nan  # not judged
+        scores = {
+            name: _in_order(_placed(rows, retrieved[name], run.score), query) for name, run in runs.items()
+        }
+        self.scored = Scored(grade, scores, query, units="queries")
         self.missing, self.surplus = {}, {}
         for name, run in runs.items():
             present = set(run.qid.tolist())
@@ -190,19 +194,11 @@ class JudgedRuns:
         """The number of judged queries."""
         return len(self.query_names)
 
-    def measured(self, name: str, measures: Sequence[SearchMeasure], confidence: float) -> list[Measured]:
-        """Measure one run."""
-        scores = self.scores[name]
-        return [
-            over_queries(one.measure, one.values(self.grade, scores, self.query), None, confidence)
-            for one in measures
-        ]
-
     def notes(self) -> list[str]:
         """Return a sentence per run with missing queries, or queries without judgements."""
         return [
             f"{name}: {words}."
-            for name in self.scores
+            for name in self.scored.scores
             for count, words in (
                 (
                     self.missing[name],
@@ -212,6 +208,16 @@ class JudgedRuns:
             )
             if count
         ]
+
+
+def _in_order(scores: FloatArray, query: IntArray) -> FloatArray:
+    """Return minus the ranks of trec_eval: single precision, equal scores by descending document id."""
+    rows = np.flatnonzero(~np.isnan(scores))
+    with np.errstate(over="ignore"):
+        single = scores[rows].astype(np.float32)
+    found = np.full(len(scores), -np.inf)
+    found[rows[np.lexsort((-rows, -single, query[rows]))]] = -np.arange(len(rows), dtype=np.float64)
+    return found
 
 
 def _placed(rows: IntArray, keys: IntArray, values: Any) -> FloatArray:

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import subprocess
 from collections.abc import Sequence
+from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import numpy as np
 
 from rankwise.core.types import FloatArray, IntArray
-from rankwise.evaluation.measures import Measure
-from rankwise.metrics.retrieval import RetrievedRows
-from rankwise.metrics.search_names import SearchName, search_name
+from rankwise.evaluation.measures import Metric, Scored
+from rankwise.metrics.registry import parsed_name
+from rankwise.metrics.rows import require_labels
 
 # The measures of ir-measures that are between 0 and 1.
 UNIT = {
@@ -27,51 +29,36 @@ _FAILURES = (
 )
 
 
-class SearchMeasure:
-    """A measure of runs by its name in ir-measures.
-
-    Attributes
-    ----------
-    measure : Measure
-    own : SearchName or None
-        What this library computes; None for measures that ir-measures computes.
-    """
-
-    def __init__(self, name: str) -> None:
-        self.own: SearchName | None = search_name(name)
-        self._other = parsed_by_ir_measures(name) if self.own is None else None
-        base = str(getattr(self._other, "NAME", "nDCG" if self.own and self.own.base == "ndcg" else "P"))
-        bounds = (0.0, 1.0) if base in UNIT else None
-        title = name + _gain_in_words(name, base)
-        self.measure = Measure(name, title, True, bounds=bounds, is_total=base in COUNTS)
-
-    def values(self, grade: FloatArray, scores: FloatArray, query: IntArray) -> FloatArray:
-        """Return the value of each query.
-
-        Rows are sorted by query and then by document id; the grade is NaN if it was not judged, the score if
-        it was not retrieved.
-        """
-        n_queries = int(query.max()) + 1
-        if self.own is None:
-            return _by_ir_measures(self._other, grade, scores, query, n_queries)
-        rows, (base, k, rel, gain) = RetrievedRows.by(grade, scores, query, n_queries), self.own
-        if base == "ndcg":
-            return rows.ndcg(k, gain)
-        if base == "p":
-            return rows.precision(k or 1, rel)
-        return rows.average_precision(rel) if base == "map" else rows.reciprocal_rank(rel)
+def search_measures(names: str | Sequence[str]) -> list[Metric]:
+    """Return the measures of runs by their names; queries without relevant documents count 0."""
+    return [_search_measure(name) for name in ([names] if isinstance(names, str) else names)]
 
 
-def search_measures(names: str | Sequence[str]) -> list[SearchMeasure]:
-    """Return the measures of one or more names."""
-    return [SearchMeasure(name) for name in ([names] if isinstance(names, str) else names)]
+def _search_measure(name: str) -> Metric:
+    found = parsed_name(name)
+    if found is not None and found[0].of_lists is not None:
+        kind, chosen = found
+        # Names without a grade, such as "map", have the lowest relevant grade 1.
+        one = kind.measure(name, chosen, undefined=0.0, relevant_above=float(np.nextafter(1, -np.inf)))
+        gain = f", {chosen.get('gain', 'exponential')} gain" if "gain" in kind.options else ""
+        return replace(one, name=name + gain)
+    other = parsed_by_ir_measures(name)
+    base = str(getattr(other, "NAME", ""))
+    return Metric(
+        name,
+        name + _gain_in_words(name, base),
+        True,
+        partial(_by_ir_measures, other),
+        bounds=(0.0, 1.0) if base in UNIT else None,
+        is_total=base in COUNTS,
+    )
 
 
 def _gain_in_words(name: str, base: str) -> str:
     """State the gain of NDCG, whose names in this library and in ir-measures differ by case alone."""
     if base != "nDCG":
         return ""
-    if "exp-log2" in name or name.startswith("ndcg"):
+    if "exp-log2" in name:
         return ", exponential gain"
     return ", given gains" if "gains" in name else ", linear gain"
 
@@ -91,23 +78,23 @@ def parsed_by_ir_measures(name: str) -> Any:
         raise ValueError(f"{name!r} is not the name of a measure of ir-measures: {error}.") from None
 
 
-def _by_ir_measures(
-    measure: Any, grade: FloatArray, scores: FloatArray, query: IntArray, n_queries: int
-) -> FloatArray:
+def _by_ir_measures(measure: Any, scored: Scored, name: str) -> FloatArray:
     """Compute a measure with ir-measures; queries and documents have numbers in the order of rows."""
     import ir_measures
 
+    query, scores = scored.query_of_row, scored.scores[name]
+    grade = require_labels(scored.labels, scored.target, str(measure))
     width = len(str(len(query)))
     names = [str(row).zfill(width) for row in range(len(query))]
     # Negative grades mean that a document was not judged, and its programs need not end with them.
     qrels = _nested(query, names, np.nan_to_num(grade).astype(np.int64), grade >= 0)
-    run = _nested(query, names, scores, ~np.isnan(scores))
+    run = _nested(query, names, scores, np.isfinite(scores))
     try:
         found = list(ir_measures.iter_calc([measure], qrels, run))
     except _FAILURES as error:
         reason = f"{error}".rstrip(".")
         raise ValueError(f"ir-measures cannot compute {measure}: {reason}.") from None
-    values = np.zeros(n_queries)
+    values = np.zeros(scored.n_queries)
     for one in found:
         values[int(one.query_id)] = one.value
     return values

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -11,9 +11,8 @@ import scipy.sparse as sp
 
 from rankwise.core.types import FloatArray, IntArray
 from rankwise.evaluation.data import EvaluationData
-from rankwise.evaluation.measures import Measured, Metric, measured
+from rankwise.evaluation.measures import Measured, Metric, Scored, evaluated, first_measure, mean_defined
 from rankwise.evaluation.names import feature_names
-from rankwise.evaluation.single import metrics_of
 from rankwise.preferences import NoPairsError
 
 # The numbers of features and of entries that are tried: of more, the features with the most nonzero values,
@@ -46,19 +45,21 @@ def best_single_feature(data: EvaluationData, seed: int = 0) -> SingleFeature | 
 
     Cost: O(m log m) per feature, up to limits.
     """
-    metric = metrics_of(data, (), 0.0)[0][0]
+    scored = data.scored()
+    metric = first_measure(scored)
     names = feature_names(data.X, data.models[data.name], data.feature_names, data.X.shape[1])
     columns = numeric_columns(data.X, names)
     rows = _sample(data, len(columns), seed)
-    errors = {name: _error(data, metric, values[data.row_numbers], rows) for name, values in columns}
+    of_columns = replace(scored, scores={name: values[data.row_numbers] for name, values in columns})
+    errors = _errors(of_columns if rows is None else of_columns[rows], metric)
     defined = {name: error for name, error in errors.items() if error == error}
     if not defined:
         return None
     name = max(defined, key=lambda one: abs(defined[one] - 0.5))
     is_reversed = defined[name] > 0.5
-    values = dict(columns)[name][data.row_numbers]
-    scores = {name: -values if is_reversed else values}
-    return SingleFeature(name, is_reversed, measured(data.target, scores, data.query, [metric])[name][0])
+    values = of_columns.scores[name]
+    chosen = replace(scored, scores={name: -values if is_reversed else values})
+    return SingleFeature(name, is_reversed, evaluated(chosen, [metric])[name][0])
 
 
 def numeric_columns(X: Any, names: Sequence[str]) -> list[tuple[str, FloatArray]]:
@@ -112,15 +113,10 @@ def _sample(data: EvaluationData, n_features: int, seed: int) -> IntArray | None
     return np.flatnonzero(np.isin(data.query, order[: max(1, int(fits.sum()))]))
 
 
-def _error(data: EvaluationData, metric: Metric, scores: FloatArray, rows: IntArray | None) -> float:
-    """Return the fraction of pairs in the wrong order, the mean over queries."""
-    target, query = data.target, data.query
-    if rows is not None:
-        target, scores = target[rows], scores[rows]
-        query = np.unique(query[rows], return_inverse=True)[1]
+def _errors(scored: Scored, metric: Metric) -> dict[str, float]:
+    """Return the fraction of pairs in the wrong order of each column, the mean over queries."""
     try:
-        values = metric.of(target, scores, query)
+        means = {name: mean_defined(values) for name, (values,) in scored.values([metric]).items()}
     except NoPairsError:
-        return float("nan")
-    mean = float(np.nanmean(values)) if not np.isnan(values).all() else float("nan")
-    return 1.0 - mean if metric.higher_is_better else mean
+        return {}
+    return {name: 1.0 - mean if metric.higher_is_better else mean for name, mean in means.items()}

@@ -12,9 +12,8 @@ from numpy.typing import ArrayLike
 from rankwise.core.checks import as_array
 from rankwise.core.types import FloatArray, IntArray
 from rankwise.evaluation.data import EvaluationData
-from rankwise.evaluation.measures import Measured, measured
+from rankwise.evaluation.measures import Measured, evaluated, first_measure
 from rankwise.evaluation.names import feature_names
-from rankwise.evaluation.single import metrics_of
 from rankwise.preferences import NoPairsError
 
 # Numbers with more different values are grouped by quartiles; words with more groups are refused.
@@ -49,11 +48,9 @@ class Slice:
         """Return the first measure of each model on a group; of rows, among the pairs of its rows."""
         if self.of_queries:
             return [_mean(found[0].values[inside]) for found in measures.values()]
-        metric = metrics_of(data, (), 0.0)[0][0]
-        query = np.unique(data.query[inside], return_inverse=True)[1]
-        scores = {name: found[inside] for name, found in data.scores.items()}
+        rows = data.scored()[inside]
         try:
-            found = measured(data.target[inside], scores, query, [metric])
+            found = evaluated(rows, [first_measure(rows)])
         except NoPairsError:
             return [float("nan") for _ in measures]
         return [found[name][0].mean for name in measures]

@@ -10,10 +10,9 @@ from numpy.typing import ArrayLike, NDArray
 
 from rankwise.core.checks import as_codes, as_vector, check_choice, check_count
 from rankwise.core.types import FloatArray, FloatVector
-from rankwise.data.backends import backend_among, in_memory
+from rankwise.data.backends import in_memory
 from rankwise.losses.pair_sums import partner_sums
 from rankwise.metrics.intervals import Estimate, clustered, error_estimate, estimate_over_rows
-from rankwise.metrics.ranking_errors import error_estimate_of_parts
 from rankwise.preferences import Preferences
 from rankwise.preferences.ranking import Ranking
 from rankwise.preferences.survival import lives
@@ -155,12 +154,10 @@ def concordance_interval(
     return Concordance(index, float(draws.std(ddof=1)), float(low), float(high))
 
 
-def _with_clusters(found: _Concordance | _RankingConcordance, cluster: Any) -> Estimate:
+def _with_clusters(found: _Concordance | _PairConcordance, cluster: Any) -> Estimate:
     """Return the estimate with clusters of rows as the units, if they are given."""
     if cluster is None:
         return found.estimate()
-    if found.preferences is None:
-        raise ValueError("cluster needs y and scores in memory; pass arrays.")
     codes = as_codes(in_memory(cluster), "cluster", len(found.preferences))[1]
     return clustered(found.estimate(), found.preferences, codes)
 
@@ -172,7 +169,7 @@ def concordance_estimate(y: Any, scores: ArrayLike, weights: str = "harrell") ->
 
 def _concordance(
     y: Any, scores: ArrayLike, weights: str, tau: float | None, censoring: Any
-) -> _Concordance | _RankingConcordance:
+) -> _Concordance | _PairConcordance:
     """Return the concordance with survival times, or with other preferences."""
     other = y.event is None if isinstance(y, Preferences) else not _holds_survival(y)
     if not other:
@@ -180,19 +177,22 @@ def _concordance(
     check_choice(weights, "weights", WEIGHTS)
     if weights != "harrell" or tau is not None or censoring is not None:
         raise ValueError("weights='uno', tau and censoring are for survival times; y has none.")
-    backend = backend_among(scores, y)
-    if backend is not None and not isinstance(y, Preferences):
-        return _RankingConcordance(error_estimate_of_parts(backend.parts(scores, y)))
     return _PairConcordance(y, scores)
 
 
-class _RankingConcordance:
-    """One ranking of labels, whose error is known; the preferences are None if rows are in parts."""
+class _PairConcordance:
+    """Preferences without queries, and scores."""
 
-    preferences: Preferences | None = None
-
-    def __init__(self, error: Estimate):
-        self.error = error
+    def __init__(self, y: Any, scores: ArrayLike):
+        self.preferences = y if isinstance(y, Preferences) else Preferences.from_scores(in_memory(y))
+        if self.preferences.has_queries:
+            raise ValueError(
+                "y has queries; `rankwise.evaluation.evaluate` computes the interval of the ranking error "
+                "over queries."
+            )
+        self.preferences.require_pairs()
+        found = as_vector(in_memory(scores), "scores", len(self.preferences))
+        self.error = error_estimate(self.preferences, found, "pairs")
 
     def index(self) -> float:
         """Return the index."""
@@ -201,22 +201,6 @@ class _RankingConcordance:
     def estimate(self) -> Estimate:
         """Return 1 minus the ranking error, with its influences."""
         return replace(self.error, value=1 - self.error.value, influence=-self.error.influence)
-
-
-class _PairConcordance(_RankingConcordance):
-    """Preferences without queries, and scores."""
-
-    def __init__(self, y: Any, scores: ArrayLike):
-        preferences = y if isinstance(y, Preferences) else Preferences.from_scores(y)
-        if preferences.has_queries:
-            raise ValueError(
-                "y has queries; `rankwise.evaluation.evaluate` computes the interval of the ranking error "
-                "over queries."
-            )
-        preferences.require_pairs()
-        found = as_vector(in_memory(scores), "scores", len(preferences))
-        super().__init__(error_estimate(preferences, found, "pairs"))
-        self.preferences = preferences
 
 
 class _Concordance:

@@ -6,7 +6,7 @@ influence of each unit, the derivative of the estimate by the weight of the unit
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -273,43 +273,6 @@ def interval_of_equal_values(
         return float("nan"), float("nan")
     others = 1 - ((1 - confidence) / 2) ** (1 / n_trials)
     return value - others * (value - bounds[0]), value + others * (bounds[1] - value)
-
-
-@dataclass(frozen=True)
-class SummedEstimate(Estimate):
-    """An estimate whose units are elsewhere: only sums of powers of their influences are known.
-
-    It is one of several estimates from the same units, such as the errors of several models.
-
-    Attributes
-    ----------
-    sizes : array of shape (n_samples,)
-        The number of units of each sample, which have equal shares.
-    powers : array of shape (n_estimates + 1, n_estimates + 1, 2, n_samples)
-        The sums of the second and the fourth powers of the influences of the difference of two estimates; the
-        last estimate is the constant 0.
-    place : (int, int)
-        The two estimates whose difference this is.
-    """
-
-    sizes: FloatArray = field(default_factory=lambda: np.empty(0))
-    powers: FloatArray = field(default_factory=lambda: np.empty((0, 0, 2, 0)))
-    place: tuple[int, int] = (0, -1)
-
-    def __sub__(self, other: Estimate) -> Estimate:
-        """Return the estimate of the difference of two of the estimates."""
-        if not isinstance(other, SummedEstimate) or other.powers is not self.powers:
-            raise TypeError("The estimates must have the same units.")
-        return replace(self, value=self.value - other.value, place=(self.place[0], other.place[0]))
-
-    @property
-    def moments(self) -> Moments:
-        """Sums over the units of each sample."""
-        squares, fourths = self.powers[self.place]
-        kurtosis = np.divide(
-            self.sizes * fourths, squares**2, out=np.full(len(squares), 3.0), where=squares**2 > TINY
-        )
-        return Moments(self.sizes, 1 / self.sizes, 1 / self.sizes**2, squares, kurtosis)
 
 
 def mean_estimate(values: FloatArray, weight: FloatArray | None = None) -> Estimate:

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
+from numpy.typing import NDArray
 
 from rankwise.core.types import FloatArray, IntArray
 
@@ -22,6 +25,11 @@ def relative_gains(labels: FloatArray, largest: FloatArray, gain: str) -> FloatA
         return labels / np.where(largest > 0, largest, 1.0)
     # 2^-largest (2^y - 1), without cancellation for small y.
     return np.exp2(labels - largest) * -np.expm1(-labels * np.log(2.0))
+
+
+def discounts(position: NDArray[Any], k: int | None) -> FloatArray:
+    """Return 1 / log2(rank + 1), 0 from rank k + 1 on and for rows that are not in the list."""
+    return np.where(position < (np.inf if k is None else k), 1.0 / np.log2(position + 2.0), 0.0)
 
 
 def expected_reciprocal(above: IntArray, size: IntArray, relevant: IntArray) -> FloatArray:

@@ -7,8 +7,7 @@ from numpy.typing import ArrayLike
 
 from rankwise.core.checks import check_choice
 from rankwise.core.types import FloatArray
-from rankwise.metrics import sorted_lists
-from rankwise.metrics.list_terms import check_gains, expected_reciprocal, relative_gains
+from rankwise.metrics.list_terms import check_gains, discounts, expected_reciprocal, relative_gains
 from rankwise.metrics.parts import by_query
 from rankwise.metrics.rows import RankedRows, Undefined, columns_of, share, summary
 from rankwise.preferences import Preferences
@@ -64,7 +63,9 @@ def ndcg(
     """
     check_choice(gain, "gain", ("exponential", "linear"))
     _check_k(k)
-    value, importance = by_query(_ndcg, y, scores, qid, one_ranking=sorted_lists.ndcg_of, k=k, gain=gain)
+    value, importance = by_query(
+        _of_lists, y, scores, qid, of_lists=ndcg_of_lists, name="ndcg", k=k, gain=gain
+    )
     return summary(value, "ndcg", "a query needs a label above 0", undefined, per_query, importance)
 
 
@@ -113,11 +114,12 @@ def average_precision(
     0.8333333333333333
     """
     value, importance = by_query(
-        _average_precision,
+        _of_lists,
         y,
         scores,
         qid,
-        one_ranking=sorted_lists.average_precision_of,
+        of_lists=average_precision_of_lists,
+        name="average_precision",
         relevant_above=relevant_above,
     )
     return summary(value, "average_precision", _NO_RELEVANT, undefined, per_query, importance)
@@ -169,11 +171,12 @@ def reciprocal_rank(
     0.75
     """
     value, importance = by_query(
-        _reciprocal_rank,
+        _of_lists,
         y,
         scores,
         qid,
-        one_ranking=sorted_lists.reciprocal_rank_of,
+        of_lists=reciprocal_rank_of_lists,
+        name="reciprocal_rank",
         relevant_above=relevant_above,
     )
     return summary(value, "reciprocal_rank", _NO_RELEVANT, undefined, per_query, importance)
@@ -223,7 +226,14 @@ def precision(
     """
     _check_k(k)
     value, importance = by_query(
-        _precision, y, scores, qid, one_ranking=sorted_lists.precision_of, k=k, relevant_above=relevant_above
+        _of_lists,
+        y,
+        scores,
+        qid,
+        of_lists=precision_of_lists,
+        name="precision",
+        k=k,
+        relevant_above=relevant_above,
     )
     return value if per_query else float(np.average(value, weights=importance))
 
@@ -231,63 +241,59 @@ def precision(
 _NO_RELEVANT = "a query needs a row with a label above relevant_above"
 
 
-def _ndcg(
-    y: Any, scores: Any, qid: Any, _: Any, *, k: int | None, gain: str
+def _of_lists(
+    y: Any, scores: Any, qid: Any, _: Any, *, of_lists: Any, name: str, **options: Any
 ) -> tuple[FloatArray, FloatArray | None]:
-    labels, scores, query, importance = columns_of(y, scores, qid, "ndcg")
-    check_gains(labels.min(), gain)
-    ranked = RankedRows.by(scores, query)
+    labels, scores, query, importance = columns_of(y, scores, qid, name)
+    return of_lists(labels, RankedRows.by(scores, query), **options), importance
+
+
+def ndcg_of_lists(
+    labels: FloatArray, ranked: RankedRows, *, k: int | None = None, gain: str = "exponential"
+) -> FloatArray:
+    """NDCG of ranked lists, NaN without a label above 0; labels that are NaN have no gain."""
+    check_gains(np.min(labels, initial=0.0, where=~np.isnan(labels)), gain)
+    labels, query = np.where(labels > 0, labels, 0.0), ranked.query
     gains = relative_gains(labels, ranked.largest(labels)[query], gain)
-    discount = 1.0 / np.log2(ranked.position + 2.0)
-    if k is not None:
-        discount[ranked.position >= k] = 0.0
     best = gains[np.lexsort((-gains, query))]
-    found = ranked.total(discount * ranked.expected(gains))
-    value = share(found, ranked.total(discount * best))
-    return value, importance
+    found = ranked.total(discounts(ranked.position, k) * ranked.expected(gains))
+    return share(found, ranked.total(discounts(ranked.ideal, k) * best))
 
 
-def _average_precision(
-    y: Any, scores: Any, qid: Any, _: Any, *, relevant_above: float
-) -> tuple[FloatArray, FloatArray | None]:
-    labels, scores, query, importance = columns_of(y, scores, qid, "average_precision")
-    ranked = RankedRows.by(scores, query)
+def average_precision_of_lists(
+    labels: FloatArray, ranked: RankedRows, *, relevant_above: float = 0.0
+) -> FloatArray:
+    """Average precision of ranked lists, NaN without relevant rows."""
     run_hits = ranked.run_total(labels > relevant_above)
     hits_before = np.cumsum(run_hits) - run_hits
     first_run = np.searchsorted(ranked.run_query, np.arange(ranked.start.size))
     hits = hits_before + run_hits - hits_before[first_run][ranked.run_query]
-    rows = ranked.run_start + ranked.run_size - ranked.start[ranked.run_query]
+    rows = ranked.run_above + ranked.run_size
     relevant = np.add.reduceat(run_hits, first_run)
-    value = share(np.add.reduceat(run_hits * (hits / rows), first_run), relevant)
-    return value, importance
+    return share(np.add.reduceat(run_hits * (hits / rows), first_run), relevant)
 
 
-def _reciprocal_rank(
-    y: Any, scores: Any, qid: Any, _: Any, *, relevant_above: float
-) -> tuple[FloatArray, FloatArray | None]:
-    labels, scores, query, importance = columns_of(y, scores, qid, "reciprocal_rank")
-    ranked = RankedRows.by(scores, query)
+def reciprocal_rank_of_lists(
+    labels: FloatArray, ranked: RankedRows, *, relevant_above: float = 0.0
+) -> FloatArray:
+    """Expected reciprocal rank of ranked lists, NaN without relevant rows."""
     run_hits = ranked.run_total(labels > relevant_above)
     hit_runs = np.flatnonzero(run_hits)
     found, first = np.unique(ranked.run_query[hit_runs], return_index=True)
     run = hit_runs[first]
-    above = ranked.run_start[run] - ranked.start[found]
     value = np.full(ranked.start.size, np.nan)
-    value[found] = expected_reciprocal(above, ranked.run_size[run], run_hits[run])
-    return value, importance
+    value[found] = expected_reciprocal(ranked.run_above[run], ranked.run_size[run], run_hits[run])
+    return value
 
 
-def _precision(
-    y: Any, scores: Any, qid: Any, _: Any, *, k: int | None, relevant_above: float
-) -> tuple[FloatArray, FloatArray | None]:
-    labels, scores, query, importance = columns_of(y, scores, qid, "precision")
-    ranked = RankedRows.by(scores, query)
+def precision_of_lists(
+    labels: FloatArray, ranked: RankedRows, *, k: int | None = 10, relevant_above: float = 0.0
+) -> FloatArray:
+    """Precision of ranked lists."""
     run_hits = ranked.run_total(labels > relevant_above)
     depth = ranked.size if k is None else np.full(ranked.size.size, k)
-    above = ranked.run_start - ranked.start[ranked.run_query]
-    within = np.clip(depth[ranked.run_query] - above, 0, ranked.run_size)
-    value = np.bincount(ranked.run_query, weights=within * run_hits / ranked.run_size) / depth
-    return value, importance
+    within = np.clip(depth[ranked.run_query] - ranked.run_above, 0, ranked.run_size)
+    return np.bincount(ranked.run_query, weights=within * run_hits / ranked.run_size) / depth
 
 
 def _check_k(k: Any) -> None:

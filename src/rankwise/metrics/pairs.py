@@ -6,12 +6,18 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from rankwise.core.checks import as_codes, as_vector, as_weights, check_choice
-from rankwise.core.types import FloatArray
+from rankwise.core.types import FloatArray, IntArray
 from rankwise.data.backends import backend_among, in_memory
 from rankwise.losses import Logistic
 from rankwise.metrics.parts import by_query
-from rankwise.metrics.rows import Undefined, columns_of, share, summary
-from rankwise.metrics.violations import Ties, Violations, label_violations, rank_counts, violations_of
+from rankwise.metrics.rows import RankedRows, Undefined, columns_of, share, summary
+from rankwise.metrics.violations import (
+    Ties,
+    Violations,
+    label_violations,
+    violations_of,
+    violations_within,
+)
 from rankwise.preferences import NoPairsError, Preferences, as_preferences
 
 
@@ -307,11 +313,26 @@ def kendall_tau(
     >>> kendall_tau([3, 2, 1, 1, 0], [0.9, 0.1, 0.5, 0.3, 0.2], qid=[7, 7, 7, 4, 4], per_query=True)
     array([1.        , 0.33333333])
     """
-    found = rank_counts(y, scores, qid)
-    concordant = found.label_pairs - found.discordant_or_tied
-    tau = share(concordant - found.discordant, np.sqrt(found.label_pairs * found.score_pairs))
+    tau, importance = by_query(_taus, y, scores, qid)
     reason = "a query needs two different labels and two different scores"
-    return summary(tau, "kendall_tau", reason, undefined, per_query, found.importance)
+    return summary(tau, "kendall_tau", reason, undefined, per_query, importance)
+
+
+def _taus(y: Any, scores: Any, qid: Any, _: Any) -> tuple[FloatArray, FloatArray | None]:
+    labels, scores, query, importance = columns_of(y, scores, qid, "kendall_tau")
+    return tau_of(violations_within(labels, scores, query), RankedRows.by(scores, query)), importance
+
+
+def tau_of(violations: Violations, ranked: RankedRows) -> FloatArray:
+    """Return Kendall's tau-b per query, from the numbers of pairs of labels and the ranked lists."""
+    tied_scores = np.bincount(ranked.run_query, weights=_n_pairs(ranked.run_size))
+    score_pairs = _n_pairs(ranked.size) - tied_scores
+    concordant = violations.total - violations.wrong_or_tied
+    return share(concordant - violations.wrong, np.sqrt(violations.total * score_pairs))
+
+
+def _n_pairs(n: IntArray) -> FloatArray:
+    return n * (n - 1.0) / 2
 
 
 def _query_errors(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -11,9 +12,8 @@ from numpy.typing import NDArray
 
 from rankwise.core.checks import as_array, as_weights
 from rankwise.data.backends import backend_among, in_memory
-from rankwise.data.query_parts import CutQueries, query_places, rows_of_queries
+from rankwise.data.query_parts import CutQueries, QueryPlaces, query_places, rows_of_queries
 from rankwise.data.row_parts import RowParts, WholeQueries, distinct_queries, joined, n_rows_of
-from rankwise.metrics.one_ranking import SortedRanking
 from rankwise.preferences import Preferences
 
 
@@ -23,7 +23,6 @@ def by_query(
     scores: Any,
     qid: Any,
     sample_weight: Any = None,
-    one_ranking: Callable[..., float] | None = None,
     weighted: Sequence[int] = (),
     **options: Any,
 ) -> tuple[Any, ...]:
@@ -31,19 +30,17 @@ def by_query(
 
     If rows are in parts, such as Dask partitions, the parts compute the entries of their queries, and only
     these are collected, with the rows of queries that are in several parts. If most rows are in such
-    queries, all are collected. One ranking has the value of ``one_ranking(ranking, **options)`` and no weight
-    in a mean. The arrays with the numbers `weighted` are sums of weights of pairs, in units that depend on
-    the largest weight of a row.
+    queries, all are collected, as are the rows of one ranking. The arrays with the numbers `weighted` are
+    sums of weights of pairs, in units that depend on the largest weight of a row.
     """
     backend = backend_among(scores, y, qid, sample_weight)
-    if backend is not None and qid is None and one_ranking is not None and not isinstance(y, Preferences):
-        return np.array([one_ranking(SortedRanking(backend.parts(scores, y)), **options)]), None
     if backend is not None and qid is not None and not isinstance(y, Preferences):
         parts = backend.parts(scores, y, qid, sample_weight)
         largest = None if sample_weight is None else largest_weight(parts.chosen(3))
-        found = _of_parts(parts, OfPart(function, options, largest, weighted))
-        if found is not None:
-            return found
+        if (there := QueryParts.of(parts)) is not None:
+            found, queries = there.map(OfPart(function, options, largest, weighted)), there.queries
+            columns = zip(*found, strict=True)
+            return tuple(None if column[0] is None else queries.sorted(column) for column in columns)
     scores, y, qid, sample_weight = map(in_memory, (scores, y, qid, sample_weight))
     return function(y, scores, qid, sample_weight, **options)
 
@@ -92,35 +89,47 @@ def largest_of(weight: Any) -> float:
     return float(as_weights(weight, "sample_weight", may_be_zero=True).max())
 
 
-def _of_parts(parts: RowParts, of_part: OfPart) -> tuple[Any, ...] | None:
-    """Return the arrays of all parts, sorted by query; None if most rows are in queries in several parts."""
-    places = query_places(parts.chosen(2))
-    cut = CutQueries.of(parts.chosen(2), places.cut)
-    if not places.found or not cut.are_few:
-        return None
-    found = [one for one in parts.map(values_of_part, of_part, cut.queries) if one is not None]
-    values = places.whole
-    if cut.queries:
-        rows = collected_rows(parts, cut.queries)
-        found.append(of_part(*rows))
-        values.append(distinct_queries(rows[2]))
-    queries = WholeQueries.of(values)
-    assert queries is not None
-    return tuple(None if column[0] is None else queries.sorted(column) for column in zip(*found, strict=True))
+@dataclass(frozen=True)
+class QueryParts:
+    """Scores, labels, queries and weights in parts; a few queries are in several parts."""
+
+    parts: RowParts
+    places: QueryPlaces
+    cut: CutQueries
+
+    @classmethod
+    def of(cls, parts: RowParts) -> QueryParts | None:
+        """Find the queries of all parts; None if most rows are in queries that are in several."""
+        places = query_places(parts.chosen(2))
+        cut = CutQueries.of(parts.chosen(2), places.cut)
+        return cls(parts, places, cut) if places.found and cut.are_few else None
+
+    @cached_property
+    def collected(self) -> list[Any]:
+        """The columns of the rows of queries in several parts."""
+        pieces = [piece for piece in self.parts.map(rows_of_part, self.cut.queries) if piece is not None]
+        return [None if column[0] is None else joined(column) for column in zip(*pieces, strict=True)]
+
+    def map(self, of_rows: Callable[..., Any]) -> list[Any]:
+        """Return ``of_rows(scores, y, qid, weight)`` of the whole queries of each part, and of the others."""
+        found = [one[0] for one in self.parts.map(of_part, of_rows, self.cut.queries) if one is not None]
+        return [*found, of_rows(*self.collected)] if self.cut.queries else found
+
+    @property
+    def queries(self) -> WholeQueries:
+        """The queries in the order of the results of `map`."""
+        others = [distinct_queries(self.collected[2])] if self.cut.queries else []
+        queries = WholeQueries.of([*self.places.whole, *others])
+        assert queries is not None
+        return queries
 
 
-def values_of_part(
-    scores: Any, y: Any, qid: Any, weight: Any, of_part: OfPart, cut: set[Any]
-) -> tuple[NDArray[Any] | None, ...] | None:
-    """Return the arrays of the queries of a part that are in no other, None if there are none."""
+def of_part(
+    scores: Any, y: Any, qid: Any, weight: Any, of_rows: Callable[..., Any], cut: set[Any]
+) -> tuple[Any] | None:
+    """Return a function of the rows of a part in queries that are in no other, None if there are none."""
     columns = rows_of_queries([scores, y, qid, weight], qid, cut, inside=False)
-    return None if columns is None else of_part(*columns)
-
-
-def collected_rows(parts: RowParts, queries: set[Any]) -> list[Any]:
-    """Return the columns of the rows of some queries of all parts."""
-    pieces = [piece for piece in parts.map(rows_of_part, queries) if piece is not None]
-    return [None if column[0] is None else joined(column) for column in zip(*pieces, strict=True)]
+    return None if columns is None else (of_rows(*columns),)
 
 
 def rows_of_part(scores: Any, y: Any, qid: Any, weight: Any, queries: set[Any]) -> list[Any] | None:

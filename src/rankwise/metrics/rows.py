@@ -50,7 +50,9 @@ def summary(
             stacklevel=3,
         )
         values, importance = values[~missing], importance[~missing]
-    return float(share(np.atleast_1d(importance @ values), np.atleast_1d(importance.sum()))[0])
+    if not importance.sum() > 0:
+        return float("nan")
+    return float(np.clip(importance @ values / importance.sum(), values.min(), values.max()))
 
 
 def check_undefined(undefined: Any) -> None:
@@ -84,13 +86,19 @@ def _of_preferences(y: Preferences, scores: ArrayLike, qid: ArrayLike | None, me
     """Return labels, queries and weights of queries; weights of pairs do not apply to ranked lists."""
     if qid is not None:
         raise ValueError("qid must be None when y is a Preferences, which has its own.")
-    if y.labels is None or not y.orders_labels:
+    labels = require_labels(y.labels if y.orders_labels else None, y, measure)
+    query = np.unique(y.groups(), return_inverse=True)[1]
+    return Columns(labels, as_vector(scores, "scores", y.n_rows), query, y.query_importance())
+
+
+def require_labels(labels: FloatArray | None, y: Any, measure: str) -> FloatArray:
+    """Return labels; refuse preferences that are not the order of labels."""
+    if labels is None:
         why = "has none" if y.labels is None else "has censored rows"
         raise TypeError(
             f"{measure} needs a label per row, but {y!r} {why}; ranking_error accepts any preferences."
         )
-    query = np.unique(y.groups(), return_inverse=True)[1]
-    return Columns(y.labels, as_vector(scores, "scores", y.n_rows), query, y.query_importance())
+    return labels
 
 
 @dataclass(frozen=True)
@@ -103,10 +111,13 @@ class RankedRows:
     run_start: IntArray  # first position of each run
     run_size: IntArray
     run_query: IntArray
+    run_above: NDArray[
+        Any
+    ]  # number of rows above it in its query; infinite for rows that are not in the list
 
     @classmethod
     def by(cls, scores: FloatArray, query: IntArray) -> "RankedRows":
-        """Sort rows by score within queries."""
+        """Sort rows by score within queries; a score of minus infinity means: not in the list."""
         order = np.lexsort((-scores, query))
         query, scores = query[order], scores[order]
         new_query = np.diff(query, prepend=-1) != 0
@@ -114,12 +125,30 @@ class RankedRows:
         new_run[1:] |= scores[1:] != scores[:-1]
         start, run_start = np.flatnonzero(new_query), np.flatnonzero(new_run)
         size, run_size = (np.diff(first, append=order.size) for first in (start, run_start))
-        return cls(order, start, size, run_start, run_size, query[run_start])
+        above: Any = run_start - start[query[run_start]]
+        if np.isneginf(missing := scores[run_start]).any():
+            above = np.where(np.isneginf(missing), np.inf, above)
+        return cls(order, start, size, run_start, run_size, query[run_start], above)
 
     @property
-    def position(self) -> IntArray:
-        """Rank of each sorted row within its query, 0 is best."""
+    def position(self) -> NDArray[Any]:
+        """Rank of each sorted row within its query, 0 is best; infinite for rows that are not in the list."""
+        position = self.ideal
+        if self.run_above.dtype.kind == "i":
+            return position
+        return np.where(np.isinf(np.repeat(self.run_above, self.run_size)), np.inf, position)
+
+    @property
+    def ideal(self) -> IntArray:
+        """Rank of each sorted row if all rows were in the list."""
         return np.arange(self.order.size) - np.repeat(self.start, self.size)
+
+    @property
+    def query(self) -> IntArray:
+        """Query of each row, in the order of rows."""
+        query = np.empty(self.order.size, np.int64)
+        query[self.order] = np.repeat(np.arange(self.start.size), self.size)
+        return query
 
     def total(self, sorted_values: FloatArray) -> FloatArray:
         """Sum per query."""

@@ -11,47 +11,25 @@ from typing import Any
 from sklearn.exceptions import UndefinedMetricWarning
 
 from rankwise import metrics
+from rankwise.core.checks import as_vector
 from rankwise.core.types import FloatArray
 from rankwise.losses import Logistic
-from rankwise.metrics.search_names import search_name
+from rankwise.metrics.registry import Metric, named_measure, parsed_name
+from rankwise.metrics.rows import summary
+from rankwise.metrics.scored import Scored
 from rankwise.preferences import Preferences
 
-METRICS: dict[str, Callable[..., Any]] = {
-    "error": metrics.ranking_error,
-    "tau": metrics.kendall_tau,
-    "ndcg": metrics.ndcg,
-    "map": metrics.average_precision,
-    "mrr": metrics.reciprocal_rank,
-    "p": metrics.precision,
-    "log_loss": metrics.pair_log_loss,
-}
-LOWER_IS_BETTER = ("error", "log_loss", "distance")
-# Measures with a cutoff, written after an at sign.
-RANKED = ("ndcg", "p")
-# Measures with a value for queries without relevant rows; precision is 0 there, and measures of pairs have
-# none.
-COUNTED = ("ndcg", "map", "mrr")
 
-
-def parsed_measure(key: str, argument: str = "measures") -> tuple[str, dict[str, Any]]:
-    """Return the key in `METRICS` of a measure such as "ndcg@10", and the options of its function.
-
-    The names of ir-measures, such as "nDCG@10", "AP" or "P(rel=2)@5", have the gain or the lowest relevant
-    grade in them.
+def is_error(key: str) -> bool:
+    """Return whether lower values of the measure of a `Scoring` are better.
 
     Examples
     --------
-    >>> parsed_measure("ndcg@10"), parsed_measure("map"), parsed_measure("nDCG@10")
-    (('ndcg', {'k': 10}), ('map', {}), ('ndcg', {'gain': 'linear', 'k': 10}))
+    >>> is_error("log_loss"), is_error("ndcg@10")
+    (True, False)
     """
-    if key != key.lower() and (named := search_name(key)) is not None:
-        return named.base, named.options
-    base, at, rank = key.partition("@")
-    ranked = base in RANKED and rank.isdecimal() and int(rank) > 0
-    if base not in METRICS or (at and not ranked) or (base == "p" and not at):
-        accepted = ", ".join([*(name for name in METRICS if name != "p"), *(f"{name}@K" for name in RANKED)])
-        raise ValueError(f"{argument} must be among {accepted}; got {key!r}.")
-    return base, {"k": int(rank)} if ranked else {}
+    found = parsed_name(key)
+    return key == "distance" or (found is not None and not found[0].higher_is_better)
 
 
 def measure_of(errors: FloatArray, key: str) -> FloatArray:
@@ -63,7 +41,7 @@ def measure_of(errors: FloatArray, key: str) -> FloatArray:
     >>> measure_of(np.array([0.25]), "ndcg@10"), measure_of(np.array([0.25]), "log_loss")
     (array([0.75]), array([0.25]))
     """
-    return errors if key in LOWER_IS_BETTER else 1.0 - errors
+    return errors if is_error(key) else 1.0 - errors
 
 
 @dataclass(frozen=True)
@@ -109,14 +87,9 @@ def as_scoring(scoring: Any, undefined: Any = "skip") -> Scoring:
         raise ValueError(
             f"scoring must be the name of a measure, such as 'ndcg@10', or a scorer; got {scoring!r}."
         )
-    if scoring == "concordance":
-        return Scoring(scoring, held_out_error)
-    base, options = parsed_measure(scoring, "scoring")
-    if base in LOWER_IS_BETTER:
-        return Scoring(scoring, {"error": held_out_error, "log_loss": held_out_log_loss}[base])
-    if base in COUNTED:
-        options["undefined"] = undefined
-    return Scoring(scoring, partial(shortfall, METRICS[base], **options))
+    if scoring in OF_PAIRS:
+        return Scoring(scoring, OF_PAIRS[scoring])
+    return Scoring(scoring, partial(error_of, named_measure(scoring, "scoring", undefined=undefined)))
 
 
 def held_out_error(preferences: Preferences, scores: FloatArray, average: str = "queries") -> float:
@@ -131,12 +104,15 @@ def held_out_log_loss(preferences: Preferences, scores: FloatArray, average: str
     return Logistic(preferences, average=average).value(scores)
 
 
-def shortfall(
-    metric: Callable[..., Any],
-    preferences: Preferences,
-    scores: FloatArray,
-    average: str = "queries",
-    **options: Any,
+# Criteria that follow the average of the objective, over queries or over all pairs.
+OF_PAIRS = {"error": held_out_error, "concordance": held_out_error, "log_loss": held_out_log_loss}
+
+
+def error_of(
+    measure: Metric, preferences: Preferences, scores: FloatArray, average: str = "queries"
 ) -> float:
-    """Return 1 minus a measure of queries, for any average of the objective."""
-    return 1.0 - float(metric(preferences, scores, **options))
+    """Return the mean over queries of a measure for which lower is better, or 1 minus that of the others."""
+    scored = Scored(preferences, {"": as_vector(scores, "scores", len(preferences))})
+    values, reason = measure.of(scored, ""), measure.undefined_because
+    mean = float(summary(values, measure.key, reason, "skip", False, scored.importance))
+    return 1.0 - mean if measure.higher_is_better else mean

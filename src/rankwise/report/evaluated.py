@@ -11,23 +11,15 @@ import numpy as np
 from rankwise.core.memory import human_bytes
 from rankwise.core.text import plural
 from rankwise.core.types import IntArray
-from rankwise.data.remote_rows import RemoteRows, remote_rows
+from rankwise.data.remote_rows import remote_rows
 from rankwise.data.row_parts import RowParts
-from rankwise.evaluation.bootstrap import CONFIDENCE
 from rankwise.evaluation.comparison import Comparison, comparison_of
 from rankwise.evaluation.data import EvaluationData, named_models
-from rankwise.evaluation.in_parts import (
-    PartMeasures,
-    Wanted,
-    given_scores,
-    measurable_parts,
-    measured_of,
-    merged,
-)
-from rankwise.evaluation.measures import measured, named_measure, over_queries
+from rankwise.evaluation.evaluated import Outcome, evaluated_rows
+from rankwise.evaluation.in_parts import PartMeasures
+from rankwise.evaluation.measures import Choice, named_measure
 from rankwise.evaluation.models import has_probabilities
 from rankwise.evaluation.shown import ShownData, sampled_queries
-from rankwise.evaluation.single import metrics_of
 from rankwise.report.queries import named_queries
 
 ON_WORKERS = "Rows on workers"
@@ -48,14 +40,6 @@ class Rows:
     def main(self) -> str:
         """The name of the main model."""
         return next(iter(self.models))
-
-    def in_memory(self) -> EvaluationData:
-        """Return the data of an evaluation; rows of a backend are collected."""
-        X = remote_rows(self.X)
-        X = X[np.arange(X.shape[0])] if isinstance(X, RemoteRows) else X
-        others = {name: model for name, model in self.models.items() if name != self.main}
-        model = self.models[self.main]
-        return EvaluationData(model, X, self.y, self.qid, others, self.main, self.feature_names)
 
 
 @dataclass(frozen=True)
@@ -97,25 +81,23 @@ def evaluated(
 ) -> Evaluated:
     """Evaluate models; rows on workers stay there if most queries are in one partition."""
     rows = Rows(named_models(model, models, name), X, y, qid, feature_names, pair)
-    without_scores, scores = given_scores(rows.models)
     more = [named_measure("log_loss")] if has_probabilities(model) else []
-    wanted = Wanted(without_scores, None, at, relevant_above, more=more)
-    there = measurable_parts(X, y, qid, wanted, scores)
-    found = None if there is None else merged(there[0], wanted, there[1])
-    if there is None or found is None:
-        return _in_memory(rows, at, relevant_above, seed)
-    return _on_workers(rows, there[0], found, wanted, seed)
-
-
-def _in_memory(rows: Rows, at: Sequence[int], relevant_above: float, seed: int) -> Evaluated:
-    data = rows.in_memory()
-    chosen, notes = metrics_of(data, at, relevant_above)
-    comparison = comparison_of(measured(data.target, data.scores, data.query, chosen, seed))
-    if has_probabilities(data.models[data.name]):
-        ours = {data.name: data.main_scores}
-        more = measured(data.target, ours, data.query, [named_measure("log_loss")], seed)
-        comparison.measures[data.name] += more[data.name]
-    return Evaluated(data, data, comparison, notes, _collected(rows, data))
+    found = evaluated_rows(
+        rows.models,
+        X,
+        y,
+        qid,
+        Choice(at=at, relevant_above=relevant_above),
+        more=more,
+        seed=seed,
+        feature_names=feature_names,
+        collect=True,
+    )
+    comparison = comparison_of(found.measured)
+    comparison.measures[rows.main] += found.more
+    if found.data is not None:
+        return Evaluated(found.data, found.data, comparison, found.notes, _collected(rows, found.data))
+    return _on_workers(rows, found, comparison, seed)
 
 
 def _collected(rows: Rows, data: EvaluationData) -> dict[str, str]:
@@ -127,12 +109,10 @@ def _collected(rows: Rows, data: EvaluationData) -> dict[str, str]:
     return {ON_WORKERS: f"All rows were collected, {human_bytes(int(np.sum(n_bytes)))}, as {why}."}
 
 
-def _on_workers(rows: Rows, parts: RowParts, found: PartMeasures, wanted: Wanted, seed: int) -> Evaluated:
-    chosen, notes = wanted.chosen(found.facts, len(found.queries))
-    comparison = comparison_of(measured_of(found, chosen, CONFIDENCE))
-    comparison.measures[rows.main] += [
-        over_queries(one, found.values[rows.main][one.key]) for one in wanted.more
-    ]
+def _on_workers(rows: Rows, outcome: Outcome, comparison: Comparison, seed: int) -> Evaluated:
+    parts, found = outcome.parts, outcome.of_parts
+    assert parts is not None
+    assert found is not None
     shown, random = _listed(rows, parts, found, comparison), sampled_queries(found.sizes, seed)
     data, sample = (
         ShownData(parts, found, rows.models, rows.feature_names, queries) for queries in (shown, random)
@@ -142,7 +122,7 @@ def _on_workers(rows: Rows, parts: RowParts, found: PartMeasures, wanted: Wanted
         "Calibration, ROC curves, interactions and spreads of features are those of a random sample of "
         f"{plural(len(random), 'query')}, {plural(len(sample.y), 'row')}. The measures are those of all rows."
     )
-    return Evaluated(data, sample, comparison, notes, {ON_WORKERS: " ".join([fact, *found.notes])})
+    return Evaluated(data, sample, comparison, outcome.notes, {ON_WORKERS: " ".join([fact, *found.notes])})
 
 
 def _listed(rows: Rows, parts: RowParts, found: PartMeasures, comparison: Comparison) -> IntArray:

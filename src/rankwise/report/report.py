@@ -14,10 +14,9 @@ from numpy.typing import ArrayLike
 
 from rankwise.core.text import listed, plural
 from rankwise.evaluation import Difference, Measured
-from rankwise.evaluation.comparison import RANKS
 from rankwise.evaluation.contributions import contributions_of
 from rankwise.evaluation.data import EvaluationData
-from rankwise.evaluation.measures import named_measure
+from rankwise.evaluation.measures import RANKS, named_measure
 from rankwise.evaluation.names import row_names_of
 from rankwise.evaluation.single_feature import SingleFeature, best_single_feature
 from rankwise.evaluation.slices import slices_of
@@ -87,7 +86,8 @@ class Report:
     at : sequence of int
         Ranks for NDCG.
     relevant_above : float
-        Labels above this are relevant for MAP.
+        Labels above this are relevant for MAP, which is shown for binary labels, grades, or a threshold other
+        than 0.
     random_state : int
         The seed of the resamples.
     about : dict of str to str, optional
@@ -236,7 +236,7 @@ class Report:
         first = self.measures[data.name][0]
         if len(first.values) == data.n_queries:
             return first.values
-        return named_measure("error").of(data.target, data.main_scores, data.query)
+        return named_measure("error").of(data.scored(), data.name)
 
     def _effects(self) -> Weights | None:
         found = self._effects_on(self.data)
