@@ -6,16 +6,27 @@ from typing import Any
 
 import numpy as np
 from scipy.special import expit
+from sklearn.utils.metaestimators import available_if
 
 from rankwise.core.types import FloatVector
 from rankwise.data.backends import in_memory
 
 
+def _is_logistic(model: Any) -> bool:
+    """Return whether differences of scores are log odds; say why if they are not."""
+    if model.loss != "logistic":
+        raise AttributeError(
+            f"predict_pair_proba needs loss='logistic', whose scores are log odds; it is {model.loss!r}."
+        )
+    return True
+
+
 class PairProbability:
-    """A ranker of which 1 / (1 + exp(f(b) - f(a))) is the probability that row a is above row b."""
+    """A ranker whose logistic loss makes 1 / (1 + exp(f(b) - f(a))) the probability of row a above row b."""
 
     predict: Any
 
+    @available_if(_is_logistic)
     def predict_pair_proba(self, A: Any, B: Any) -> FloatVector:
         """Return P(row of A above row of B) = 1 / (1 + exp(f(b) - f(a))) for each row.
 

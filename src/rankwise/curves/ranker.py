@@ -11,7 +11,6 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from rankwise.calibration.pair_probability import PairProbability
@@ -38,14 +37,6 @@ TABLES = ("kinds_", "knots_", "counts_", "pairs_", "pair_knots_", "pair_counts_"
 # The search for interactions uses curves fitted with the fourth alpha of the default grid and this gap, and
 # at most this many bins per feature: with 16 or 64 it selects pairs that are no better, at a higher cost.
 SCREEN_ALPHA, SCREEN_TOL, SCREEN_BINS = 3, 1e-2, 8
-
-
-def _is_logistic(model: Any) -> bool:
-    if model.loss != "logistic":
-        raise AttributeError(
-            f"predict_pair_proba needs loss='logistic', whose scores are log odds; it is {model.loss!r}."
-        )
-    return True
 
 
 @dataclass(frozen=True)
@@ -105,18 +96,6 @@ class BaseCurveRanker(PairProbability, PairwiseRanker):
             check_is_fitted(self)
             return backend.predictions(self, X)
         return reduce(np.add, self._terms(X))  # in one fixed order, whatever the number of rows
-
-    @available_if(_is_logistic)
-    def predict_pair_proba(self, A: Any, B: Any) -> FloatVector:
-        """Return P(row of A above row of B) = 1 / (1 + exp(f(b) - f(a))) for each row; `loss="logistic"`.
-
-        Parameters
-        ----------
-        A, B : arrays, sparse matrices or frames of shape (n_rows, n_features)
-            The rows of each pair. Either may be a single row, also as a vector, which is then compared with
-            all rows of the other.
-        """
-        return super().predict_pair_proba(A, B)
 
     def explain_pair(self, a: ArrayLike, b: ArrayLike) -> FloatVector:
         """Return the contribution of each feature to f(a) - f(b); they sum to the difference of the scores.
@@ -243,15 +222,15 @@ class BaseCurveRanker(PairProbability, PairwiseRanker):
         curves = self._new_curves(weighing_columns(problem))
         return Space(curves.design(problem.X, thread_count(self.n_jobs)), curves)
 
-    def fits(self, problem: Problem, hint: bool = False) -> PairwiseFits:
+    def fits(self, problem: Problem, hint: bool = False, alone: bool = False) -> PairwiseFits:
         """Return the fits of curves and interactions to a problem, for any alpha."""
-        self.solver_ = chosen_solver(self.loss, self.solver)
+        solver = chosen_solver(self.loss, self.solver)
         columns = weighing_columns(problem)
         curves = self._new_curves(columns)
-        pairs = self._interactions(curves, problem)
+        pairs = self._interactions(curves, problem, solver)
         curves = CurveMap(curves.features.with_pairs(columns, pairs), curves.directions)
         space = Space(curves.design(problem.X, thread_count(self.n_jobs)), curves)
-        return PairwiseFits(self, space, problem)
+        return PairwiseFits(self, space, problem, solver)
 
     def _new_curves(self, columns: Columns) -> CurveMap:
         features = CurveFeatures(**self._feature_parameters())
@@ -278,11 +257,11 @@ class BaseCurveRanker(PairProbability, PairwiseRanker):
             directions[place] = direction
         return directions
 
-    def _interactions(self, curves: CurveMap, problem: Problem) -> list[Any]:
+    def _interactions(self, curves: CurveMap, problem: Problem, solver: str) -> list[Any]:
         """Return the pairs of features with an interaction table."""
         given = self.interactions
         if isinstance(given, Integral) and not isinstance(given, bool) and int(given) >= 0:
-            return self._screened(curves, problem, int(given)) if given else []
+            return self._screened(curves, problem, solver, int(given)) if given else []
         free = list(combinations(np.flatnonzero(curves.directions == 0).tolist(), 2))
         if isinstance(given, str) and given == "all":
             return free
@@ -297,7 +276,7 @@ class BaseCurveRanker(PairProbability, PairwiseRanker):
                 raise ValueError(f"interactions must not hold a monotone feature; {pair!r} does.")
         return pairs
 
-    def _screened(self, curves: CurveMap, problem: Problem, count: int) -> list[Any]:
+    def _screened(self, curves: CurveMap, problem: Problem, solver: str, count: int) -> list[Any]:
         """Return the pairs that would reduce the loss of the curves most.
 
         The alpha of these curves depends on the data only, so a search over alphas has one set of pairs.
@@ -309,7 +288,7 @@ class BaseCurveRanker(PairProbability, PairwiseRanker):
         space = Space(curves.design(X, n_threads), curves)
         alpha = float(self.grid(problem, space.design)[SCREEN_ALPHA])
         rough = copy(self).set_params(tol=max(self.tol, SCREEN_TOL), callback=None, verbose=0)
-        scores = space.design.matvec(PairwiseFits(rough, space, problem).solve(alpha).coef)
+        scores = space.design.matvec(PairwiseFits(rough, space, problem, solver).solve(alpha).coef)
         axes = curves.features.coarse_axes(weighing_columns(problem), SCREEN_BINS)
         loss = loss_over(self.loss, problem.preferences, average=self.average, n_threads=n_threads)
         sums = memory_cell_sums(X) if isinstance(X, np.ndarray) else X.cell_sums

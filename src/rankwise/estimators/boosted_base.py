@@ -10,7 +10,6 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import ArrayLike
 from sklearn.utils import check_random_state
-from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from rankwise.calibration.pair_probability import PairProbability
@@ -48,14 +47,6 @@ GROWTH = (
 FEW_ROWS, FEW_IN_LEAF, MANY_IN_LEAF = 500, 10, 20
 # Parameters of LightGBM that BoostedRanker sets.
 OWN = ("objective", "metric", "num_class", "linear_tree", "data", "valid")
-
-
-def _is_logistic(model: Any) -> bool:
-    if model.loss != "logistic":
-        raise AttributeError(
-            f"predict_pair_proba needs loss='logistic', whose scores are log odds; it is {model.loss!r}."
-        )
-    return True
 
 
 class BaseBoostedRanker(PairProbability, BaseRanker):
@@ -104,18 +95,6 @@ class BaseBoostedRanker(PairProbability, BaseRanker):
         return np.asarray(
             self._booster.predict(self._rows(X), num_threads=openmp_threads(self.n_jobs)), np.float64
         )
-
-    @available_if(_is_logistic)
-    def predict_pair_proba(self, A: Any, B: Any) -> FloatVector:
-        """Return P(row of A above row of B) = 1 / (1 + exp(f(b) - f(a))) for each row; `loss="logistic"`.
-
-        Parameters
-        ----------
-        A, B : arrays, sparse matrices or frames of shape (n_rows, n_features)
-            The rows of each pair. Either may be a single row, also as a vector, which is then compared with
-            all rows of the other.
-        """
-        return super().predict_pair_proba(A, B)
 
     def explain_pair(self, a: ArrayLike, b: ArrayLike) -> FloatVector:
         """Return each feature's part in f(a) - f(b); the parts add up to the difference of the scores.

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from sklearn.base import clone
 
-from rankwise.core.checks import check_count, check_features, check_positive
+from rankwise.core.checks import check_features
 from rankwise.core.states import State, nested, part_of
 from rankwise.core.threads import thread_count
 from rankwise.core.types import FloatArray, FloatVector
@@ -27,7 +27,7 @@ from rankwise.data.scores import compared_scores
 from rankwise.losses import PairwiseLoss
 from rankwise.model_selection.tunable import FeatureMap, Problem, Space
 from rankwise.preferences import Preferences
-from rankwise.solvers import SOLVERS, Descent, Monitor, SolverResult, chosen_solver, descent_of
+from rankwise.solvers import SOLVERS, Descent, Monitor, SolverResult, descent_of
 from rankwise.solvers.bounded_planes import BoundedPlanes
 from rankwise.solvers.endings import warn_of_ending
 from rankwise.solvers.pairs import pairwise_loss, solve_pairs
@@ -45,13 +45,6 @@ ROUGH = 1e-2
 COMPARED = 3.0
 # The most iterations of such a fit: small alphas, at which the hinge takes many, are seldom the best.
 MOST_COMPARED = 300
-
-
-def check_solver(model: PairwiseRanker) -> None:
-    """Check the parameters of the solver, and choose it."""
-    check_positive("tol", model.tol)
-    check_count("max_iter", model.max_iter)
-    model.solver_ = chosen_solver(model.loss, model.solver)
 
 
 def hinted(space: Space, model: BaseRanker) -> Space:
@@ -99,7 +92,7 @@ def scores_by(coef: FloatArray, features: FeatureMap | None, rows: Any, n_thread
 
 @dataclass(frozen=True)
 class PairwiseFits:
-    """The fits of a mean loss over pairs in one function space.
+    """The fits of a mean loss over pairs in one function space, by the solver of that name.
 
     `carried` has the options that one fit hands on to the next: see `handing_on`.
     """
@@ -107,6 +100,7 @@ class PairwiseFits:
     model: PairwiseRanker
     space: Space
     problem: Problem
+    solver: str
     carried: dict[str, Any] = field(default_factory=dict)
 
     @cached_property
@@ -118,7 +112,7 @@ class PairwiseFits:
         """Return the loss of some preferences, with the options of the model."""
         model = self.model
         options: dict[str, Any] = {"average": model.average, "n_threads": thread_count(model.n_jobs)}
-        return pairwise_loss(model.loss, preferences, model.solver_, **options)
+        return pairwise_loss(model.loss, preferences, self.solver, **options)
 
     def placed(self, preferences: Preferences) -> tuple[Design, Any]:
         """Return the design, and the loss of some preferences, which may be where the rows are."""
@@ -132,7 +126,7 @@ class PairwiseFits:
 
     def handing_on(self) -> PairwiseFits:
         """Return fits that share the cutting planes of the hinge, which are valid for every alpha."""
-        return replace(self, carried=SOLVERS[self.model.solver_].carried(self.space.design.shape[1]))
+        return replace(self, carried=SOLVERS[self.solver].carried(self.space.design.shape[1]))
 
     def solve(self, alpha: float, start: FloatVector | None = None) -> SolverResult:
         """Fit one alpha, from weights to start with if there are some."""
@@ -146,7 +140,7 @@ class PairwiseFits:
                 self.problem.preferences,
                 float(alpha),
                 loss=model.loss,
-                solver=model.solver_,
+                solver=self.solver,
                 tol=model.tol,
                 max_iter=int(model.max_iter),
                 average=model.average,
@@ -169,7 +163,6 @@ class PairwiseFits:
     def rough(self) -> PairwiseFits:
         """Return silent fits that are only as good as the comparison of alphas needs."""
         model = clone(self.model).set_params(tol=max(self.model.tol, ROUGH), callback=None, verbose=0)
-        model.solver_ = self.model.solver_
         return replace(self, model=model)
 
     def compared(self, alphas: FloatVector) -> Iterator[SolverResult]:
@@ -240,8 +233,13 @@ class PairwiseFits:
             model.n_features_in_ = self.problem.X.shape[1]
             with warnings.catch_warnings():  # of fits that are not kept
                 warnings.simplefilter("ignore", UserWarning)
-                keep_fit(model, result, self.space)
+                self.keep(model, result)
             yield model
+
+    def keep(self, model: BaseRanker, result: SolverResult) -> None:
+        """Store one of these fits in a model."""
+        model.solver_ = self.solver
+        keep_fit(model, result, self.space)
 
 
 class Course:

@@ -117,8 +117,9 @@ def fold_descents(
 ) -> FoldDescents | None:
     """Return the descents of all folds of a linear model, or None if a descent does not suit the rows."""
     design = model.space(problem).design if design is None else design
-    model.solver_ = chosen_solver(model.loss, model.solver, design, problem.preferences)
-    fits, preferences = PairwiseFits(model, Space(design), problem), problem.preferences
+    preferences = problem.preferences
+    solver = chosen_solver(model.loss, model.solver, design, preferences)
+    fits = PairwiseFits(model, Space(design), problem, solver)
     curvature = curvature_of(design, preferences, model.average)
     if curvature is None:
         return None

@@ -9,7 +9,6 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils import check_random_state
-from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from rankwise.calibration.pair_probability import PairProbability
@@ -61,14 +60,6 @@ def basis_rows(n_rows: int) -> int:
     """
     wanted = np.ceil(BASIS_PER_ROOT * np.sqrt(n_rows))
     return int(min(n_rows, np.clip(wanted, LEAST_BASIS, MOST_BASIS)))
-
-
-def _is_logistic(model: Any) -> bool:
-    if model.loss != "logistic":
-        raise AttributeError(
-            f"predict_pair_proba needs loss='logistic', whose scores are log odds; it is {model.loss!r}."
-        )
-    return True
 
 
 @dataclass(eq=False, repr=False)
@@ -206,18 +197,6 @@ class KernelRanker(PairProbability, BaseRanker, KernelRankerParameters):
         """
         check_is_fitted(self)
         return self.ranker_.predict(self.validated(X, reset=False))
-
-    @available_if(_is_logistic)
-    def predict_pair_proba(self, A: Any, B: Any) -> FloatVector:
-        """Return P(row of A above row of B) = 1 / (1 + exp(f(b) - f(a))) for each row; `loss="logistic"`.
-
-        Parameters
-        ----------
-        A, B : arrays or frames of shape (n_rows, n_features)
-            The rows of each pair. Either may be a single row, also as a vector, which is then compared with
-            all rows of the other.
-        """
-        return super().predict_pair_proba(A, B)
 
     def explain_pair(self, a: Any, b: Any) -> FloatVector:
         """Return each column's part in f(a) - f(b); the parts add up to the difference of the scores.

@@ -32,7 +32,7 @@ from rankwise.core.types import FloatArray, FloatVector
 from rankwise.core.warn import warn_caller
 from rankwise.data.backends import in_memory
 from rankwise.estimators.base import positions_within
-from rankwise.estimators.fits import PairwiseFits, best_kept, hinted, keep_fit, starting_weights
+from rankwise.estimators.fits import PairwiseFits, best_kept, hinted, starting_weights
 from rankwise.estimators.inputs import require_labels
 from rankwise.estimators.pairwise import PairwiseRanker
 from rankwise.estimators.parameters import OrdinalParameters, Running, Strength, WarmStart
@@ -117,11 +117,11 @@ class BaseOrdinalSVM(ClassifierMixin, PairwiseRanker):
         parameters = self.get_params(deep=False) | {"alpha": alpha, "callback": None}
         return RankSVM(**{name: value for name, value in parameters.items() if name in known})
 
-    def fits(self, problem: Problem, hint: bool = False) -> OrdinalFits:
+    def fits(self, problem: Problem, hint: bool = False, alone: bool = False) -> OrdinalFits:
         """Return the fits to a problem for any alpha; `hint` checks the scale of the features."""
-        self.solver_ = chosen_solver(self.loss, self.solver)
         space = function_space(self, problem)
-        return OrdinalFits(self, hinted(space, self) if hint else space, problem)
+        solver = chosen_solver(self.loss, self.solver)
+        return OrdinalFits(self, hinted(space, self) if hint else space, problem, solver)
 
     @available_if(lambda self: self.calibrated)
     def predict_proba(self, X: Any) -> FloatArray:
@@ -356,7 +356,7 @@ class OrdinalSVM(BaseOrdinalSVM, Running, WarmStart, OrdinalParameters, Strength
         fits = self.fits(self._ranked(X, ranks), hint=True)
         with best_kept(self):
             result = fits.solve(self.alpha, starting_weights(self, fits.space.design.shape[1]))
-        keep_fit(self, result, fits.space)
+        fits.keep(self, result)
         self._finish(X, fits.problem, ranks, float(self.alpha))
         return self
 

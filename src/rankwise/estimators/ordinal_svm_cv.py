@@ -14,7 +14,6 @@ from rankwise.core.checks import as_array
 from rankwise.core.threads import with_one_blas_thread
 from rankwise.core.types import FloatVector
 from rankwise.estimators.alpha_choice import ChoosesAlpha
-from rankwise.estimators.fits import keep_fit
 from rankwise.estimators.inputs import require_here
 from rankwise.estimators.ordinal_svm import BaseOrdinalSVM, OrdinalSVM
 from rankwise.estimators.parameters import Candidates, Comparison, OrdinalParameters, Running
@@ -103,7 +102,7 @@ class OrdinalSVMCV(ChoosesAlpha, BaseOrdinalSVM, Running, OrdinalParameters, Com
         choice = self._choice(held_out)
         self.cv_errors_ = choice.errors
         self.alpha_, result = fits.chosen(choice, held_out)
-        keep_fit(self, result, fits.space)
+        fits.keep(self, result)
         self._finish(X, fits.problem, ranks, self.alpha_)
         if self.alpha_ == choice.alpha:
             choice.warn_at_edge()

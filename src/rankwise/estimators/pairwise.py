@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 from numpy.typing import ArrayLike
 
-from rankwise.core.checks import check_alpha
+from rankwise.core.checks import check_alpha, check_count, check_positive
 from rankwise.core.threads import thread_count, with_one_blas_thread
 from rankwise.core.types import FloatArray, FloatVector
 from rankwise.data.design import Design
@@ -17,9 +17,7 @@ from rankwise.estimators.base import PENALTY, BaseRanker
 from rankwise.estimators.fits import (
     PairwiseFits,
     best_kept,
-    check_solver,
     hinted,
-    keep_fit,
     starting_weights,
 )
 from rankwise.estimators.fold_descents import fold_descents
@@ -77,12 +75,11 @@ class PairwiseRanker(BaseRanker):
         check_alpha(self.alpha, may_be_zero=self.may_be_unpenalised)
         self.check_parameters()
         # Without a penalty, the scale of features does not matter.
-        fits = self.fits(self.problem(X, y, qid, sample_weight, may_stay=True), hint=self.alpha != 0)
-        design, alpha = fits.space.design, strength(self)
-        self.solver_ = chosen_solver(self.loss, self.solver, design, fits.problem.preferences, alpha)
+        problem = self.problem(X, y, qid, sample_weight, may_stay=True)
+        fits = self.fits(problem, hint=self.alpha != 0, alone=True)
         with best_kept(self):
-            result = fits.solve(alpha, starting_weights(self, design.shape[1]))
-        keep_fit(self, result, fits.space)
+            result = fits.solve(strength(self), starting_weights(self, fits.space.design.shape[1]))
+        fits.keep(self, result)
         return self
 
     def mean_loss(self, preferences: Preferences) -> PairwiseLoss:
@@ -90,16 +87,20 @@ class PairwiseRanker(BaseRanker):
         return loss_over(self.loss, preferences, average=self.average, n_threads=thread_count(self.n_jobs))
 
     def check_parameters(self) -> None:
-        """Check the parameters of the solver, and choose it."""
-        check_solver(self)
+        """Check the parameters of the solver."""
+        check_positive("tol", self.tol)
+        check_count("max_iter", self.max_iter)
 
-    def fits(self, problem: Problem, hint: bool = False) -> PairwiseFits:
-        """Return the fits to a problem for any alpha; `hint` checks the scale of the features."""
-        self.solver_ = chosen_solver(self.loss, self.solver)
+    def fits(self, problem: Problem, hint: bool = False, alone: bool = False) -> PairwiseFits:
+        """Return the fits to a problem for any alpha; `hint` checks the scale of the features.
+
+        With `alone` there is one fit, and its alpha counts in the choice of the solver.
+        """
         problem = with_scales(self, problem, self._rough_path)
         space = function_space(self, problem)
-        self.solver_ = chosen_solver(self.loss, self.solver, space.design, problem.preferences)
-        return PairwiseFits(self, hinted(space, self) if hint else space, problem)
+        alpha = strength(self) if alone else None
+        solver = chosen_solver(self.loss, self.solver, space.design, problem.preferences, alpha)
+        return PairwiseFits(self, hinted(space, self) if hint else space, problem, solver)
 
     def fold_descents(
         self, problem: Problem, parts: list[Any], design: Design | None = None
@@ -117,7 +118,8 @@ class PairwiseRanker(BaseRanker):
         self, design: Design, preferences: Preferences, alphas: FloatVector
     ) -> Iterator[FloatArray]:
         """Yield weights for each alpha, only as good as the choice of alpha needs."""
-        fits = PairwiseFits(self, Space(design), Problem(None, [preferences])).rough()
+        solver = chosen_solver(self.loss, self.solver)
+        fits = PairwiseFits(self, Space(design), Problem(None, [preferences]), solver).rough()
         return (result.coef for result in fits.along(alphas))
 
 
@@ -158,7 +160,7 @@ class PairwiseRankerCV(ChoosesAlpha, PairwiseRanker):
         choice = self._choice(held_out)
         self.cv_errors_ = choice.errors
         self.alpha_, result = fits.chosen(choice, held_out)
-        keep_fit(self, result, fits.space)
+        fits.keep(self, result)
         if self.alpha_ == choice.alpha:
             choice.warn_at_edge()
         return self

@@ -45,7 +45,6 @@ class NewtonSteps:
                 "or loss='squared_hinge' (CurveRanker: loss='logistic')."
             )
         model = clone(fits.model).set_params(tol=min(TOL, fits.model.tol), callback=None, verbose=0)
-        model.solver_ = fits.model.solver_
         self._fits = replace(fits, model=model)
         self.loss, self.preferences = fits.loss, fits.problem.preferences
         design = fits.space.design.centred()
