@@ -530,7 +530,7 @@ def test_refusals(format):
         export_model(RankSVM(), None, format)
     with pytest.raises(NotFittedError, match="StandardScaler is not fitted"):
         export_model(make_pipeline(StandardScaler(), fitted([1.0])), None, format)
-    with pytest.raises(TypeError, match=r"model must be one of RankSVM, .*; got Ridge"):
+    with pytest.raises(TypeError, match=r"model must be one of .*RankSVM, .*; got Ridge"):
         export_model(Ridge().fit(X, Y), None, format)
     with pytest.raises(TypeError, match=r"exports take StandardScaler, .*; got PolynomialFeatures"):
         export_model(make_pipeline(PolynomialFeatures(), RankSVM()).fit(X, Y), None, format)

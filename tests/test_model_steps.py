@@ -146,5 +146,5 @@ def test_what_a_file_cannot_hold_is_refused_by_name(table, tmp_path):
         make_column_transformer((OneHotEncoder(min_frequency=2), ["age"]), (SimpleImputer(), ["dose"])),
         "must not have min_frequency",
     )
-    with pytest.raises(ModelFileError, match="must be one of RankSVM"):
+    with pytest.raises(ModelFileError, match=r"must be one of .*RankSVM"):
         save_model(GridSearchCV(RankRLS(), {"alpha": [1.0]}), tmp_path / "model.json")

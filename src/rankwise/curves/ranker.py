@@ -7,19 +7,21 @@ from dataclasses import dataclass
 from functools import reduce
 from itertools import combinations
 from numbers import Integral
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import check_is_fitted
 
 from rankwise.calibration.pair_probability import PairProbability
+from rankwise.core.stored import Value, are_categories
 from rankwise.core.threads import thread_count
 from rankwise.core.types import FloatArray, FloatVector
-from rankwise.curves.axis import KINDS, Axis
+from rankwise.curves.axis import Axis
 from rankwise.curves.columns import Columns, MemoryColumns
 from rankwise.curves.features import CurveFeatures, checked_pair, place_of
 from rankwise.curves.screen import best_pairs, memory_cell_sums
+from rankwise.curves.tables import AXES, Tables
 from rankwise.data.backends import backend_of
 from rankwise.data.categories import one_row, validated_numbers
 from rankwise.estimators.auto_alpha import AUTO
@@ -30,9 +32,6 @@ from rankwise.losses import loss_over
 from rankwise.model_selection.tunable import Problem, Space
 from rankwise.preferences.base import weighing_rows
 from rankwise.solvers import chosen_solver
-
-# The fitted attributes of `CurveFeatures` that a model keeps.
-TABLES = ("kinds_", "knots_", "counts_", "pairs_", "pair_knots_", "pair_counts_")
 
 # The search for interactions uses curves fitted with the fourth alpha of the default grid and this gap, and
 # at most this many bins per feature: with 16 or 64 it selects pairs that are no better, at a higher cost.
@@ -66,6 +65,8 @@ class BaseCurveRanker(PairProbability, PairwiseRanker):
     """A score that is a sum of curves."""
 
     takes_tables = True
+    functions = (Tables,)
+    stored: ClassVar = {"categories_": Value((dict,), check=are_categories, required=True)}
 
     n_bins: int
     shape: str
@@ -163,10 +164,8 @@ class BaseCurveRanker(PairProbability, PairwiseRanker):
     @property
     def curve_features(self) -> CurveFeatures:
         """The transformer of the fit, rebuilt from the attributes of the model."""
-        features = CurveFeatures(**self._feature_parameters())
-        for name in TABLES:
-            setattr(features, name, getattr(self, name))
-        return features
+        tables: Tables = self.function
+        return tables.features(**self._feature_parameters())
 
     def _terms(self, X: Any) -> Any:
         """Yield the contribution of each table to the score of each row: features first, then pairs."""
@@ -178,23 +177,6 @@ class BaseCurveRanker(PairProbability, PairwiseRanker):
             yield axis.look_up(x, values)
         for (cells, _), values in zip(features.cells(rows), self.pair_values_, strict=True):
             yield values.ravel()[cells]
-
-    def tables_fit(self) -> bool:
-        """Return whether the tables, which may come from a file, are consistent."""
-        n_features, features = self.n_features_in_, self.curve_features
-        fits = all(
-            len(found) == n_features for found in (self.kinds_, self.knots_, self.values_, self.counts_)
-        )
-        fits &= set(self.kinds_) <= set(KINDS) and len(self.pair_knots_) in (0, n_features)
-        fits &= all(map(_is_axis, features.axes, self.values_, self.counts_))
-        fits &= self.pairs_.dtype.kind == "i" and self.pairs_.shape == (len(self.pair_values_), 2)
-        if not (fits and np.isin(self.pairs_, np.arange(n_features)).all()):
-            return False
-        axes, counts = features.pair_axes, self.pair_counts_
-        if len(counts) != len(axes) or not all(map(_is_axis, axes, counts, counts)):
-            return False
-        shapes = [(axes[j].size, axes[k].size) for j, k in self.pairs_]
-        return all(map(_is_table, self.pair_values_, shapes))
 
     def validated(self, X: Any, reset: bool) -> Any:
         """Check rows, and convert categories to numbers; `reset` stores the columns."""
@@ -293,13 +275,6 @@ class BaseCurveRanker(PairProbability, PairwiseRanker):
         loss = loss_over(self.loss, problem.preferences, average=self.average, n_threads=n_threads)
         sums = memory_cell_sums(X) if isinstance(X, np.ndarray) else X.cell_sums
         return best_pairs(axes, sums, loss, scores, pairs, count)
-
-    def set_function(self, coef: FloatVector, features: CurveMap) -> None:
-        """Keep the tables."""
-        for name in TABLES:
-            setattr(self, name, getattr(features.features, name))
-        tables = features.tables(coef)
-        self.values_, self.pair_values_ = tables[: self.n_features_in_], tables[self.n_features_in_ :]
 
 
 @dataclass(eq=False, repr=False)
@@ -433,6 +408,12 @@ class CurveMap:
             tables.append(table.reshape(*part.shape[:-1], -1))
         return np.concatenate(tables, axis=-1)
 
+    def function(self, entries: FloatVector) -> Tables:
+        """Return the tables of these entries."""
+        tables, n_features = self.tables(entries), len(self.directions)
+        axes = {name: getattr(self.features, name) for name in AXES}
+        return Tables(values_=tables[:n_features], pair_values_=tables[n_features:], **axes)
+
     def tables(self, entries: FloatVector) -> list[FloatArray]:
         """Return the entries of each table, as a matrix for a pair."""
         axes, coarse = self.features.axes, self.features.pair_axes
@@ -465,17 +446,3 @@ def _spread(values: FloatArray, counts: FloatArray) -> float:
     """Return the standard deviation of the entries of a table over the rows."""
     mean = np.average(values, weights=counts)
     return float(np.sqrt(np.average((values - mean) ** 2, weights=counts)))
-
-
-def _is_axis(axis: Axis, values: Any, counts: Any) -> bool:
-    """Return whether knots ascend, and the numbers of entries and counts match them."""
-    knots = axis.knots
-    fits = _is_table(knots, (len(knots),)) and bool((np.diff(knots) > 0).all())
-    fits &= axis.kind == "steps" or len(knots) > 0
-    fits &= all(_is_table(found, (axis.size,)) for found in (values, counts))
-    return bool(fits and (counts >= 0).all() and counts.any())
-
-
-def _is_table(values: Any, shape: tuple[int, ...]) -> bool:
-    is_table = isinstance(values, np.ndarray) and values.dtype.kind == "f" and values.shape == shape
-    return is_table and bool(np.isfinite(values).all())

@@ -6,7 +6,7 @@ import logging
 import warnings
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -17,6 +17,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from rankwise.core.checks import as_array, as_codes
 from rankwise.core.states import State
+from rankwise.core.stored import Array, Declaration, Numbers, Value
 from rankwise.core.threads import thread_count
 from rankwise.core.types import FloatArray, FloatVector
 from rankwise.core.warn import warn_caller
@@ -24,17 +25,17 @@ from rankwise.data.backends import backend_of, in_memory
 from rankwise.data.column_kinds import require_numbers
 from rankwise.data.dates import with_days
 from rankwise.data.design import Design
-from rankwise.data.scores import row_scores
 from rankwise.estimators.inputs import check_linear, mixes_queries, read_preferences, read_problem, read_row
 from rankwise.estimators.spaces import function_space
-from rankwise.kernels import kernel_scores
+from rankwise.kernels.functions import SCALES, KernelSum, Linear
 from rankwise.losses import Hinge
 from rankwise.metrics import ranking_error
 from rankwise.model_selection.grids import margin_alphas
-from rankwise.model_selection.tunable import Fits, Problem, Space
+from rankwise.model_selection.tunable import Fit, Fits, Problem, Space
 from rankwise.preferences import Preferences
 from rankwise.preferences.outputs import is_preferences_list
 from rankwise.solvers import InterruptedWarning
+from rankwise.solvers.endings import warn_of_ending
 
 logger = logging.getLogger("rankwise")
 
@@ -52,11 +53,32 @@ class BaseRanker(BaseEstimator):
     __metadata_request__fit = {"qid": True, "sample_weight": True}  # noqa: RUF012
     __metadata_request__score = {"qid": True, "sample_weight": True}  # noqa: RUF012
 
+    # The classes of functions that fits find.
+    functions: ClassVar[tuple[type[Any], ...]] = (Linear, KernelSum)
+    # What a fit leaves beside the function: see `rankwise.core.stored`.
+    stored: ClassVar[dict[str, Declaration]] = {
+        "n_features_in_": Value((int,), low=1, size="features", required=True),
+        "feature_names_in_": Array(("features",), "OU", text=True),
+        "fitted_with_qid_": Value((bool,)),
+        "classes_": Array((2,)),
+        "feature_scales_": SCALES,
+        "_weights": Array(("outputs?", "weights"), has_norm=True),
+        "n_iter_": Value((int,), low=0),
+        "history_": Value((dict,)),
+    }
+    stored |= dict.fromkeys(("solver_", "scoring_", "cv_"), Value((str,)))
+    stored |= dict.fromkeys(("n_pairs_", "objective_", "gap_"), Numbers())
+    stored |= dict.fromkeys(("alpha_", "alphas_", "cv_errors_", "gamma_", "scale_errors_"), Numbers())
+
+    # Yields the attributes that contradict each other, beside those of the function, if a class has such.
+    conflicts: Callable[[], Iterator[str]] | None = None
+
     # See `Tunable`.
     tuned = "alpha"
     has_certified_path = False
     fits_all_at_once = False
     fold_descents: Callable[..., Any] | None = None
+    fold_equations: Callable[..., Any] | None = None
     # Whether the rows may be elsewhere than in memory.
     takes_backends = False
     # Whether such rows may hold words and missing values (see `Backend.table`).
@@ -106,10 +128,7 @@ class BaseRanker(BaseEstimator):
             check_linear(self, backend)
             return backend.scores(X, self.coef_, getattr(self, "feature_names_in_", None))
         X, n_threads = self.validated(X, reset=False), thread_count(self.n_jobs)
-        if hasattr(self, "coef_"):
-            return row_scores(X, self.coef_, n_threads)
-        basis = self.basis_indices_ if self.basis_ is None else self.basis_
-        return kernel_scores(X, basis, self.dual_coef_, n_threads=n_threads, **self._kernel_arguments)
+        return self.function.scores(X, n_threads)
 
     def decision_function(self, X: Any) -> FloatVector:
         """Return the score of each row, as `predict` does: scikit-learn's scorers ask for it by this name.
@@ -230,21 +249,26 @@ class BaseRanker(BaseEstimator):
         """Return the fits to a problem for any alpha; `hint` checks the scale of the features."""
         return Refits(self, problem)
 
-    def fold_equations(self, problem: Problem, tests: list[Any]) -> Any:
-        """Return fits of all folds from one pass over the rows, or None if there is no such method."""
-        return None
+    @property
+    def function(self) -> Any:
+        """The function of the fit, of a class in `functions`."""
+        *others, last = self.functions
+        kind = next((kind for kind in others if set(kind.stored) <= set(vars(self))), last)
+        return kind(**{name: getattr(self, name) for name in kind.stored})
 
-    def set_function(self, coef: FloatVector, features: Any) -> None:
-        """Keep the weights of a linear function, or the dual coefficients of a kernel."""
-        for name in ("coef_", "dual_coef_", "basis_", "basis_indices_"):
-            self.__dict__.pop(name, None)  # of a previous fit with another kernel
-        if features is None:
-            self.coef_ = coef
-        else:
-            self.dual_coef_ = coef
-            self.basis_ = features.basis_
-            self.basis_indices_ = features.basis_indices_
-            self._kernel_arguments = features.kernel_arguments
+    def store(self, fit: Fit) -> None:
+        """Store a fit under scikit-learn's names in place of a previous one, and warn if it ended early."""
+        for kind in self.functions:
+            for name in kind.stored:
+                self.__dict__.pop(name, None)
+        self.__dict__.update(vars(fit.function))
+        result = fit.result
+        if result is None:
+            return
+        self.solver_, self._weights, self.n_iter_ = fit.solver, result.coef, result.n_iter
+        self.objective_, self.gap_, self.history_ = result.objective, result.gap, result.history
+        if result.status not in ("converged", "stopped"):
+            warn_of_ending(result, self.tol)
 
 
 def with_classes(tags: Any, model: Any) -> Any:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import scipy.sparse as sp
@@ -14,6 +15,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from rankwise.calibration.pair_probability import PairProbability
 from rankwise.core.checks import check_count, check_positive
+from rankwise.core.stored import Array, Numbers, Value, are_categories
 from rankwise.core.threads import is_forked, openmp_threads, thread_count
 from rankwise.core.types import FloatArray, FloatVector
 from rankwise.data.backends import backend_of
@@ -49,10 +51,34 @@ FEW_ROWS, FEW_IN_LEAF, MANY_IN_LEAF = 500, 10, 20
 OWN = ("objective", "metric", "num_class", "linear_tree", "data", "valid")
 
 
+@dataclass(frozen=True)
+class Trees:
+    """A sum of trees, in the text of LightGBM."""
+
+    trees_: str
+
+    stored: ClassVar = {"trees_": Value((str,), required=True)}
+
+    def conflicts(self, n_features: int) -> Iterator[str]:
+        """Refuse trees that rows could not be scored with; the error has the reason."""
+        tree_text.check(self.trees_, n_features)
+        return iter(())
+
+
 class BaseBoostedRanker(PairProbability, BaseRanker):
     """A sum of trees with a pairwise loss."""
 
     tuned = "n_estimators"
+    functions = (Trees,)
+    stored: ClassVar = {
+        "categories_": Value((dict,), check=are_categories, required=True),
+        "feature_importances_": Array(("features",), required=True),
+        "n_iter_": Value((int,), low=0, required=True),
+        "candidates_": Value((list,)),
+        "best_params_": Value((dict,)),
+        "n_trees_": Numbers(),
+        "validation_errors_": Numbers(),
+    }
 
     loss: str
     n_estimators: int | None
@@ -157,10 +183,6 @@ class BaseBoostedRanker(PairProbability, BaseRanker):
         if is_forked():  # LightGBM reads trees with as many threads as it had last
             lightgbm.Dataset(np.zeros((1, 1)), params={"num_threads": 1, "verbose": -1}).construct()
         return lightgbm.Booster(model_str=self.trees_)
-
-    def check_trees(self) -> None:
-        """Refuse what a file holds where it could not be predicted with."""
-        tree_text.check(self.trees_, self.n_features_in_)
 
     def _check_parameters(self) -> None:
         check_loss(self.loss)

@@ -24,12 +24,12 @@ from rankwise.data.backends import RowsLostError
 from rankwise.data.design import Design
 from rankwise.data.hints import hint_at_queries, hint_at_scale
 from rankwise.data.scores import compared_scores
+from rankwise.kernels.functions import FeatureMap
 from rankwise.losses import PairwiseLoss
-from rankwise.model_selection.tunable import FeatureMap, Problem, Space
+from rankwise.model_selection.tunable import Fit, Problem, Space
 from rankwise.preferences import Preferences
 from rankwise.solvers import SOLVERS, Descent, Monitor, SolverResult, descent_of
 from rankwise.solvers.bounded_planes import BoundedPlanes
-from rankwise.solvers.endings import warn_of_ending
 from rankwise.solvers.pairs import pairwise_loss, solve_pairs
 
 if TYPE_CHECKING:
@@ -238,8 +238,7 @@ class PairwiseFits:
 
     def keep(self, model: BaseRanker, result: SolverResult) -> None:
         """Store one of these fits in a model."""
-        model.solver_ = self.solver
-        keep_fit(model, result, self.space)
+        model.store(Fit(self.space.function(result.coef), result, self.solver))
 
 
 class Course:
@@ -320,20 +319,3 @@ def starting_weights(model: BaseRanker, n_weights: int) -> FloatVector | None:
         return weights
     previous = getattr(model, "_weights", None) if getattr(model, "warm_start", False) else None
     return previous.copy() if previous is not None and len(previous) == n_weights else None
-
-
-def keep_fit(model: BaseRanker, result: SolverResult, space: Space) -> None:
-    """Store what was learned under scikit-learn's names, and warn of a fit that ended early."""
-    model._weights = result.coef
-    model.set_function(space.dual_coef(result.coef), space.features)
-    keep_result(model, result)
-
-
-def keep_result(model: BaseRanker, result: SolverResult) -> None:
-    """Store the certificate and the history of a fit, and warn if it ended early."""
-    model.n_iter_ = result.n_iter
-    model.objective_ = result.objective
-    model.gap_ = result.gap
-    model.history_ = result.history
-    if result.status not in ("converged", "stopped"):
-        warn_of_ending(result, model.tol)

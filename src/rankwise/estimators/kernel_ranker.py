@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any, NamedTuple, Self
+from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 import scipy.sparse as sp
@@ -14,6 +15,7 @@ from sklearn.utils.validation import check_is_fitted
 from rankwise.calibration.pair_probability import PairProbability
 from rankwise.core.checks import as_codes, check_choice, check_count
 from rankwise.core.memory import require_memory
+from rankwise.core.stored import Array, Part, Value
 from rankwise.core.threads import thread_count, with_one_blas_thread
 from rankwise.core.types import FloatArray, FloatVector
 from rankwise.data.backends import backend_of, in_memory
@@ -137,6 +139,27 @@ class KernelRanker(PairProbability, BaseRanker, KernelRankerParameters):
     >>> model.score(wines, rating)
     1.0
     """
+
+    functions = ()
+    stored: ClassVar = {
+        "encoder_": Part(("TableEncoder",), required=True),
+        "ranker_": Part(("RankSVM", "RankLogistic", "RankRLS"), required=True),
+        "kernel_": Value((str,), required=True),
+        "feature_importances_": Array(("features",), required=True),
+    }
+
+    def conflicts(self) -> Iterator[str]:
+        """Yield what contradicts the encoder or the kernel."""
+        encoder, function = self.encoder_, self.ranker_
+        first, second = (getattr(one, "feature_names_in_", ()) for one in (encoder, self))
+        if encoder.n_features_in_ != self.n_features_in_ or not np.array_equal(first, second):
+            yield "encoder_"
+        if function.n_features_in_ != len(encoder.source_columns_) or function.feature_scales_.ndim > 1:
+            yield "ranker_"
+        if not 0 < function.gamma_ < np.inf:
+            yield "gamma_"
+        if self.kernel_ != function.kernel or self.kernel_ not in KERNELS:
+            yield "kernel_"
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

@@ -16,11 +16,12 @@ from rankwise.core.states import State
 from rankwise.core.threads import thread_count
 from rankwise.core.types import FloatArray, FloatVector
 from rankwise.data.design import Design
-from rankwise.estimators.fits import best_in_error, best_kept, hinted, keep_fit, keep_result, scores_by
+from rankwise.estimators.fits import best_in_error, best_kept, hinted, scores_by
 from rankwise.kernels import KernelDesign
+from rankwise.kernels.functions import FeatureMap, function_of
 from rankwise.kernels.parameters import is_linear, kernel_map_of, uses_kernel_matrix
 from rankwise.losses.least_squares import LeastSquares, share_laplacian, squares_of
-from rankwise.model_selection.tunable import FeatureMap, Problem, Space
+from rankwise.model_selection.tunable import Fit, Problem, Space
 from rankwise.preferences import Preferences
 from rankwise.solvers import (
     STATUSES,
@@ -62,20 +63,19 @@ class LeastSquaresFits:
         """Fit the model; `systems` has X'L X and X'r of each form, if they are known."""
         model, problem = self.model, self.problem
         alphas = alpha_of_forms(alpha, len(problem.outputs), len(self.forms))
-        model.solver_ = self._chosen_solver()
-        if uses_kernel_matrix(model, problem.X.shape[0]) and model.solver_ == "dual":
+        solver = self._chosen_solver()
+        if uses_kernel_matrix(model, problem.X.shape[0]) and solver == "dual":
             kernel_map = kernel_map_of(model, problem.scales)
             K, tol = kernel_map.fit_kernel(problem.X), float(model.tol)
             pairs = zip(self.forms, alphas, strict=True)
             result = merged([solve_kernel(K, form, one, tol=tol) for form, one in pairs])
-            model.set_function(result.coef, kernel_map)
-            keep_result(model, result)
+            model.store(Fit(kernel_map.function(result.coef), result, solver))
             return
         space = hinted(self.space, model)
         with best_kept(model):
             each = zip(self.forms, alphas, systems or [None] * len(self.forms), strict=True)
-            result = merged([self._solved(space.design, *one) for one in each])
-        keep_fit(model, result, space)
+            result = merged([self._solved(solver, space.design, *one) for one in each])
+        model.store(Fit(space.function(result.coef), result, solver))
 
     def _chosen_solver(self) -> str:
         model, X, form = self.model, self.problem.X, self.forms[0]
@@ -93,8 +93,10 @@ class LeastSquaresFits:
         stored = X.nnz if sp.issparse(X) else X.size
         return cheapest_solver(X.shape[0], X.shape[1], stored, form.root_is_sparse)
 
-    def _solved(self, design: Design, form: LeastSquares, alpha: Any, system: Any) -> SolverResult:
-        solver, tol = self.model.solver_, float(self.model.tol)
+    def _solved(
+        self, solver: str, design: Design, form: LeastSquares, alpha: Any, system: Any
+    ) -> SolverResult:
+        tol = float(self.model.tol)
         if solver != "cg":
             way_out = "solver='cg' keeps no such matrix"
             check_closed_form(solver, design, form, f"solver={solver!r}", way_out)
@@ -153,7 +155,7 @@ class LeastSquaresFits:
         for weights in coef:
             model = clone(self.model)
             model.n_features_in_ = self.problem.X.shape[1]
-            model.set_function(weights, features)
+            model.store(Fit(function_of(weights, features)))
             yield model
 
     # With certificates, of one output.

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import sys
 import warnings
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -27,6 +28,7 @@ from rankwise.calibration.thresholds import (
 )
 from rankwise.core.checks import as_array, as_codes, check_choice, check_positive
 from rankwise.core.memory import require_memory
+from rankwise.core.stored import Array, Value
 from rankwise.core.threads import with_one_blas_thread
 from rankwise.core.types import FloatArray, FloatVector
 from rankwise.core.warn import warn_caller
@@ -69,6 +71,13 @@ class BaseOrdinalSVM(ClassifierMixin, PairwiseRanker):
 
     has_certified_path = False  # of a classifier, whose boundaries depend on alpha
     average = "queries"  # of which there is one
+    stored: ClassVar = {
+        "classes_": Array(("classes",), "", required=True),
+        "thresholds_": Array(("classes-1",), finite=False, ascending=True, required=True),
+        "fallback_": Array(("classes-1",), "b"),
+        "slope_": Value((int, float), low=0, high=sys.float_info.max),
+        "cuts_": Array(("classes-1",), finite=False, ascending=True),
+    }
 
     thresholds: str
     categories: Sequence[Any] | None
@@ -158,6 +167,15 @@ class BaseOrdinalSVM(ClassifierMixin, PairwiseRanker):
         """
         numeric = self.classes_.dtype.kind in "iufb"
         return self.predict_proba(X) @ (self.classes_ if numeric else np.arange(len(self.classes_)))
+
+    def conflicts(self) -> Iterator[str]:
+        """Yield what contradicts the number of classes, or whether there are probabilities."""
+        if len(self.classes_) < 2:
+            yield "classes_"
+        if not isinstance(self.calibrated, bool):
+            yield "calibrated"
+        if hasattr(self, "slope_") != hasattr(self, "cuts_"):
+            yield "slope_"
 
     def check_parameters(self) -> None:
         """Check the parameters of the solver and of the boundaries."""

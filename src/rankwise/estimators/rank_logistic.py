@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from rankwise.calibration.pair_probability import PairProbability
 from rankwise.calibration.temperature import common_temperature, fit_temperature
-from rankwise.core.types import FloatVector
+from rankwise.core.stored import Value
 from rankwise.data.backends import in_memory
 from rankwise.estimators.inputs import read_preferences
 from rankwise.estimators.linear_inference import LinearInference
@@ -26,7 +26,7 @@ from rankwise.estimators.parameters import (
 )
 from rankwise.losses import Logistic
 from rankwise.model_selection.search import Choice
-from rankwise.model_selection.tunable import FeatureMap
+from rankwise.model_selection.tunable import Fit
 
 
 class BaseRankLogistic(PairProbability, LinearInference, PairwiseRanker):
@@ -34,6 +34,7 @@ class BaseRankLogistic(PairProbability, LinearInference, PairwiseRanker):
 
     loss = "logistic"
     may_be_unpenalised = True
+    stored: ClassVar = {"temperature_": Value((float,), low=0)}
     pair_weight: str | None
 
     def calibrate(
@@ -61,9 +62,9 @@ class BaseRankLogistic(PairProbability, LinearInference, PairwiseRanker):
         setattr(self, name, getattr(self, name) / temperature)
         self.temperature_ = getattr(self, "temperature_", 1.0) * temperature
 
-    def set_function(self, coef: FloatVector, features: FeatureMap | None) -> None:
-        """Keep the function, which is not yet calibrated."""
-        super().set_function(coef, features)
+    def store(self, fit: Fit) -> None:
+        """Store a fit, which is not yet calibrated."""
+        super().store(fit)
         self.temperature_ = 1.0
 
 
@@ -230,7 +231,7 @@ class RankLogisticCV(
             )
         return choice
 
-    def set_function(self, coef: FloatVector, features: FeatureMap | None) -> None:
-        """Keep the function, divided by the temperature of the folds."""
-        super().set_function(coef, features)
+    def store(self, fit: Fit) -> None:
+        """Store a fit, with the function divided by the temperature of the folds."""
+        super().store(fit)
         self._divide(self._fold_temperature)

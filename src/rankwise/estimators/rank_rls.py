@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import clone
 
 from rankwise.core.checks import as_alphas, as_array, check_alpha, check_choice, check_count, check_positive
+from rankwise.core.stored import Array
 from rankwise.core.threads import thread_count, with_one_blas_thread
 from rankwise.core.types import FloatArray
 from rankwise.data.design import Design
@@ -39,6 +40,10 @@ class BaseRankRLS(LinearInference):
     takes_backends = True
     has_certified_path = True
     fits_all_at_once = True
+    stored: ClassVar = {
+        "coef_": Array(("outputs?", "features"), has_norm=True),
+        "dual_coef_": Array(("outputs?", "basis"), has_norm=True),
+    }
     cost: str
     ties: str
     solver: str

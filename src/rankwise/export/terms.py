@@ -16,10 +16,11 @@ from rankwise.core.pipelines import last_step
 from rankwise.core.types import FloatArray
 from rankwise.curves.axis import Axis
 from rankwise.curves.ranker import BaseCurveRanker
+from rankwise.estimators.base import BaseRanker
 from rankwise.estimators.boosted_base import BaseBoostedRanker
 from rankwise.export.scaling import Scaling, scaling_of
 from rankwise.export.trees import Tree, boosted_trees
-from rankwise.io.model_file import RANKERS
+from rankwise.io.model_file import ranker_names
 
 
 @dataclass(frozen=True)
@@ -141,10 +142,10 @@ def _steps(model: Any) -> tuple[Any, list[Scaling]]:
     """Return the fitted ranker of a model and the scalings before it; refuse other steps."""
     steps = [step for _, step in model.steps] if isinstance(model, Pipeline) else [model]
     *front, ranker = steps
-    if not isinstance(ranker, tuple(RANKERS.values())):
+    if not isinstance(ranker, BaseRanker):
         raise TypeError(
-            f"model must be one of {', '.join(RANKERS)}, or a Pipeline of scalers that ends with one; "
-            f"got {type(ranker).__name__}."
+            f"model must be one of {', '.join(ranker_names())}, or a Pipeline of scalers that ends with "
+            f"one; got {type(ranker).__name__}."
         )
     scalers = [step for step in front if step is not None and step != "passthrough"]
     for step in (*scalers, ranker):

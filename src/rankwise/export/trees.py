@@ -92,7 +92,7 @@ class Tree:
 
 def boosted_trees(ranker: BaseBoostedRanker, scalings: list[Scaling], names: list[str]) -> list[Tree]:
     """Return the trees of a model, with thresholds for the features before scaling."""
-    ranker.check_trees()
+    ranker.function.conflicts(ranker.n_features_in_)
     return [_tree(numbers, scalings, names) for numbers in tree_text.numbers(ranker.trees_)]
 
 

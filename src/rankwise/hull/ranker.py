@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import scipy.sparse as sp
@@ -23,6 +24,7 @@ from rankwise.core.checks import (
     split_missing,
 )
 from rankwise.core.memory import require_memory
+from rankwise.core.stored import Array, Sizes, Value
 from rankwise.core.text import plural
 from rankwise.core.threads import thread_count, with_one_blas_thread
 from rankwise.core.types import FloatVector
@@ -30,7 +32,7 @@ from rankwise.core.warn import warn_caller
 from rankwise.data.design import Design, as_design
 from rankwise.data.scores import canonical_csr
 from rankwise.estimators.base import PENALTY, BaseRanker
-from rankwise.estimators.fits import hinted, keep_fit, keep_result
+from rankwise.estimators.fits import hinted
 from rankwise.estimators.inputs import read_rows, require_labels
 from rankwise.estimators.parameters import HullParameters, Strength
 from rankwise.hull.certificate import HullOptimum, HullStoppingRule, Penalty, constant_optimum
@@ -38,9 +40,10 @@ from rankwise.hull.interior_point import best_of_zero, mean_square, solve_interi
 from rankwise.hull.newton import MAX_DIRECT
 from rankwise.hull.program import HullProgram, hull_program
 from rankwise.kernels import KernelMap, kernel_values
+from rankwise.kernels.functions import Function, Linear, function_of
 from rankwise.kernels.parameters import is_linear, is_precomputed, kernel_map_of
 from rankwise.metrics import wmw
-from rankwise.model_selection.tunable import Problem, Space
+from rankwise.model_selection.tunable import Fit, Problem, Space
 from rankwise.preferences import Preferences
 from rankwise.preferences.order_graph import OrderGraph, order_edges, present_edges, warn_of_absent_classes
 from rankwise.solvers.result import Monitor, SolverResult
@@ -59,12 +62,29 @@ SLACKS = ("squared", "absolute", "none")
 NORMS = {"function": "‖f‖²", "coefficients": "‖v‖²"}
 
 
+def are_edges(edges: list[Any], sizes: Sizes) -> bool:
+    """Return whether these are pairs of labels."""
+    return bool(edges) and all(len(edge) == 2 for edge in edges)
+
+
 class BaseHullRanker(BaseRanker):
     """A score that separates the convex hulls of classes."""
 
     # The interval of a class holds for all rows, so there are no queries.
     __metadata_request__fit = {"qid": UNUSED, "sample_weight": True}  # noqa: RUF012
     __metadata_request__score = {"qid": UNUSED, "sample_weight": True}  # noqa: RUF012
+
+    stored: ClassVar = {
+        "classes_": Array(("classes",), "", required=True),
+        "intervals_": Array(("classes", 2), finite=False, required=True),
+        "edges_": Value((list,), check=are_edges, required=True),
+    }
+
+    def conflicts(self) -> Iterator[str]:
+        """Yield what contradicts the classes."""
+        classes = set(self.classes_.tolist())
+        if not all(label in classes for edge in self.edges_ for label in edge):
+            yield "edges_"
 
     @property
     def formula(self) -> str:
@@ -248,7 +268,6 @@ class BaseHullRanker(BaseRanker):
         tol = float(self.tol) if direct else max(float(self.tol), INEXACT_TOL)
         zero = best_of_zero(program)
         rule = HullStoppingRule(tol, np.inf if zero is None else zero.bound)
-        self.solver_ = "interior_point"
         # If the penalty is above this, the margin is below the rounding errors of the data.
         hard = self.slack == "none"
         ceiling = 1.0 / (SEPARATION**2 * mean_square(design, penalty)) if hard else np.inf
@@ -288,15 +307,10 @@ class BaseHullRanker(BaseRanker):
             "slack='absolute', or a richer kernel."
         )
 
-    def _keep_result(self, X: Any, result: SolverResult, space: Space) -> None:
+    def _function(self, X: Any, coef: FloatVector, space: Space) -> Function:
         if is_linear(self) and space.features is not None:  # back from as many features as rows
-            self.set_function(as_design(X).rmatvec(space.dual_coef(result.coef)), None)
-            keep_result(self, result)
-        elif self.penalty == "coefficients":
-            self.set_function(result.coef, space.features)
-            keep_result(self, result)
-        else:
-            keep_fit(self, result, space)
+            return Linear(as_design(X).rmatvec(space.dual_coef(coef)))
+        return function_of(coef, space.features) if self.penalty == "coefficients" else space.function(coef)
 
     def _intervals(
         self, program: HullProgram, codes: NDArray[np.int64], optimum: HullOptimum
@@ -474,7 +488,7 @@ class HullRanker(BaseHullRanker, HullParameters, Strength):
         smoothness = self._smoothness(X, space.design)
         penalty = Penalty(1.0 if self.slack == "none" else float(self.alpha), smoothness)
         optimum, result = self._solve(space.design, program, penalty, graph)
-        self._keep_result(X, result, space)
+        self.store(Fit(self._function(X, result.coef, space), result, "interior_point"))
         self.intervals_ = self._intervals(program, codes, optimum)
         if centre is not None:
             self.intervals_ += centre @ self.coef_

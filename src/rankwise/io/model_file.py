@@ -1,7 +1,7 @@
 """Save and load fitted models: one versioned file with a checksum, which never runs code.
 
-A file names its estimators, which must be in the tables below: loading imports nothing, calls nothing that
-the file chooses, and unpickles nothing.
+A file names its estimators, which must be public names of `rankwise.estimators`, and holds what their classes
+declare (`rankwise.core.stored`): loading calls nothing that the file chooses, and unpickles nothing.
 """
 
 from __future__ import annotations
@@ -20,6 +20,8 @@ from sklearn.pipeline import Pipeline
 
 from rankwise import estimators
 from rankwise.core.pipelines import before_last_step, last_step
+from rankwise.core.stored import Part, declared
+from rankwise.estimators.base import BaseRanker
 from rankwise.estimators.model_scores import ModelScores
 from rankwise.io.model_layout import (
     VERSION,
@@ -31,39 +33,13 @@ from rankwise.io.model_layout import (
     write_model,
 )
 from rankwise.io.model_schema import check_attributes
-from rankwise.io.model_steps import check_fitted, sample_row, step_from_node, step_to_node
+from rankwise.io.model_steps import STEP_NAMES, check_fitted, sample_row, step_from_node, step_to_node
 from rankwise.io.model_values import decode, from_node, to_node
 
 __all__ = ["ModelFileError", "ModelInfo", "load_model", "model_info", "save_model"]
 
-RANKERS: dict[str, type[BaseEstimator]] = {
-    name: getattr(estimators, name)
-    for name in (
-        "RankSVM",
-        "RankSVMCV",
-        "RankLogistic",
-        "RankLogisticCV",
-        "RankRLS",
-        "RankRLSCV",
-        "OrdinalSVM",
-        "OrdinalSVMCV",
-        "HullRanker",
-        "HullRankerCV",
-        "BoostedRanker",
-        "BoostedRankerCV",
-        "CurveRanker",
-        "CurveRankerCV",
-        "KernelRanker",
-    )
-}
-# Estimators that others hold, by the attribute, and the classes that it may have.
-HELD = {"KernelRanker": {"encoder_": (), "ranker_": ("RankSVM", "RankLogistic", "RankRLS")}}
 # Models of items, which have no rows to score.
-LEADERBOARDS: dict[str, type[BaseEstimator]] = {"BradleyTerry": estimators.BradleyTerry}
-MODELS = RANKERS | LEADERBOARDS
-# Attributes that are not part of the model: the timings of a fit on Dask, LightGBM's object for the trees,
-# and the fits of other alphas.
-NOT_STORED = ("rounds_", "_booster", "alpha_path_")
+LEADERBOARDS = ("BradleyTerry",)
 # The number of basis rows that are scored when a kernel model is loaded, besides the largest.
 BASIS_ROWS = 16
 
@@ -211,40 +187,59 @@ def _model_to_node(model: Any, contents: Contents) -> dict[str, Any]:
         return {
             "models": [[name, _model_to_node(one, contents)] for name, one in scores.models],
             "scales": [float(scale) for scale in scores.scales],
-            "mix": _ranker_to_node(mix, RANKERS, contents),
+            "mix": _ranker_to_node(mix, contents),
         }
     if isinstance(model, Pipeline):
         *front, (name, ranker) = model.steps
         steps = [[title, step_to_node(step, contents)] for title, step in front]
-        return {"pipeline": [*steps, [name, _ranker_to_node(ranker, RANKERS, contents)]]}
-    return _ranker_to_node(model, MODELS, contents)
+        return {"pipeline": [*steps, [name, _ranker_to_node(ranker, contents)]]}
+    return _ranker_to_node(model, contents, last=False)
 
 
-def _ranker_to_node(
-    ranker: Any, classes: dict[str, type[BaseEstimator]], contents: Contents
-) -> dict[str, Any]:
-    if classes.get(type(ranker).__name__) is not type(ranker):
+def _class_of(name: Any) -> type[BaseEstimator]:
+    """Return the estimator of a name whose fits a file can hold; nothing else is imported or called."""
+    if name in estimators.__all__:
+        kind: type[BaseEstimator] = getattr(estimators, name)
+        if issubclass(kind, BaseRanker) or name in LEADERBOARDS:
+            return kind
+    raise ModelFileError(f"this version of rankwise has no estimator named {name!r}")
+
+
+def ranker_names() -> list[str]:
+    """Return the names of the estimators that score rows."""
+    return [name for name in estimators.__all__ if issubclass(getattr(estimators, name), BaseRanker)]
+
+
+def _is_known(model: Any, last: bool) -> bool:
+    """Return whether a model is one that a file can hold, alone or as the last step of a pipeline."""
+    name = type(model).__name__
+    is_public = name in estimators.__all__ and getattr(estimators, name) is type(model)
+    return is_public and (isinstance(model, BaseRanker) or (name in LEADERBOARDS and not last))
+
+
+def _ranker_to_node(ranker: Any, contents: Contents, last: bool = True) -> dict[str, Any]:
+    if not _is_known(ranker, last):
+        accepted = ", ".join([*ranker_names(), *LEADERBOARDS] if not last else ranker_names())
         raise ModelFileError(
-            f"the model, or the last step of a Pipeline, must be one of {', '.join(classes)}; got {ranker!r}"
+            f"the model, or the last step of a Pipeline, must be one of {accepted}; got {ranker!r}"
         )
     check_fitted(ranker)
     if callable(getattr(ranker, "kernel", None)):
         raise ModelFileError("its kernel is a function, and only named and precomputed kernels can be stored")
-    held = HELD.get(type(ranker).__name__, {})
-    omitted = {*ranker.get_params(deep=False), *NOT_STORED, *held}
-    learned = {name: value for name, value in vars(ranker).items() if name not in omitted}
-    node = to_node(ranker, learned, contents)
-    if held:
-        node["held"] = {name: _held_to_node(ranker, name, held[name], contents) for name in held}
+    if not isinstance(ranker, BaseRanker):
+        known = ranker.get_params(deep=False)
+        return to_node(
+            ranker, {name: value for name, value in vars(ranker).items() if name not in known}, contents
+        )
+    stored = {name: entry for name, entry in declared(type(ranker)).items() if name in vars(ranker)}
+    parts = {name for name, entry in stored.items() if isinstance(entry, Part)}
+    node = to_node(ranker, {name: getattr(ranker, name) for name in stored if name not in parts}, contents)
+    for name in parts:
+        part = getattr(ranker, name)
+        is_ranker = isinstance(part, BaseRanker)
+        held = _ranker_to_node(part, contents) if is_ranker else step_to_node(part, contents)
+        node.setdefault("held", {})[name] = held
     return node
-
-
-def _held_to_node(ranker: Any, name: str, kinds: Sequence[str], contents: Contents) -> dict[str, Any]:
-    """Return a ranker of these classes that another one holds, or a step, as a node."""
-    part = getattr(ranker, name)
-    if not kinds:
-        return step_to_node(part, contents)
-    return _ranker_to_node(part, {kind: RANKERS[kind] for kind in kinds}, contents)
 
 
 def _model_from_node(node: dict[str, Any], arrays: Arrays) -> Any:
@@ -255,20 +250,24 @@ def _model_from_node(node: dict[str, Any], arrays: Arrays) -> Any:
         scores = ModelScores(models, [float(scale) for scale in node["scales"]])
         if len(scores.models) != len(scores.scales) or not all(scale > 0 for scale in scores.scales):
             raise ModelFileError("the scales of its models are inconsistent")
-        return Pipeline([("models", scores), ("mix", from_node(RANKERS, node["mix"], arrays))])
+        return Pipeline([("models", scores), ("mix", _ranker_from_node(node["mix"], arrays))])
     if "pipeline" in node:
         *front, (name, ranker) = node["pipeline"]
         steps = [(title, step_from_node(step, arrays)) for title, step in front]
-        return Pipeline([*steps, (name, _ranker_from_node(RANKERS, ranker, arrays))])
-    return _ranker_from_node(MODELS, node, arrays)
+        return Pipeline([*steps, (name, _ranker_from_node(ranker, arrays))])
+    return _ranker_from_node(node, arrays)
 
 
-def _ranker_from_node(classes: dict[str, type[BaseEstimator]], node: dict[str, Any], arrays: Arrays) -> Any:
-    ranker = from_node(classes, node, arrays)
-    for name, kinds in HELD.get(type(ranker).__name__, {}).items():
-        part = node["held"][name]
-        known = {kind: RANKERS[kind] for kind in kinds}
-        setattr(ranker, name, from_node(known, part, arrays) if kinds else step_from_node(part, arrays))
+def _ranker_from_node(node: dict[str, Any], arrays: Arrays) -> Any:
+    kind = _class_of(node["class"])
+    entries = declared(kind) if issubclass(kind, BaseRanker) else None
+    ranker = from_node(kind, entries, node, arrays)
+    for name, part in node.get("held", {}).items():
+        declaration = None if entries is None else entries.get(name)
+        if not isinstance(declaration, Part) or part["class"] not in declaration.names:
+            raise ModelFileError(f"{name!r} is not the name of a learned attribute")
+        is_step = part["class"] in STEP_NAMES
+        setattr(ranker, name, step_from_node(part, arrays) if is_step else _ranker_from_node(part, arrays))
     return ranker
 
 

@@ -1,6 +1,6 @@
 """The bytes of a model file: JSON, in lines for the header, each array and a checksum.
 
-    {"format":"rankwise-model","version":2,
+    {"format":"rankwise-model","version":3,
     "header":{...},
     "arrays":[
     "base64 of little-endian numbers",
@@ -33,7 +33,7 @@ from rankwise.io.atomic import atomic_write
 
 Arrays = list[NDArray[Any]]
 
-VERSION = 2
+VERSION = 3
 
 _START = b'{"format":"rankwise-model","version":'
 _HEADER = b'"header":'

@@ -1,140 +1,45 @@
-"""The attributes that the file of each estimator must hold: a check for every value that a fit guarantees.
+"""The check of a model that comes from a file.
 
-A value that no fit leaves would otherwise fail only when the model is used, or not at all. There is one
-generator per family of estimators; it yields the name of an attribute and whether its value is valid, and
-each check may rely on those before it.
+What a ranker stores is declared on its class (`rankwise.core.stored`). A leaderboard has a generator here,
+which yields the name of an attribute and whether its value is valid; each check may rely on those before it.
 """
 
 from __future__ import annotations
 
 import math
-import sys
 from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
-import scipy.sparse as sp
 
-from rankwise.curves.ranker import BaseCurveRanker
-from rankwise.estimators.boosted_base import BaseBoostedRanker
-from rankwise.estimators.kernel_ranker import KERNELS, KernelRanker
-from rankwise.estimators.ordinal_svm import BaseOrdinalSVM
-from rankwise.estimators.rank_rls import BaseRankRLS
-from rankwise.hull.ranker import BaseHullRanker
+from rankwise.core.stored import Part, declared, undeclared
+from rankwise.estimators.base import BaseRanker
 from rankwise.io.model_layout import ModelFileError
 from rankwise.leaderboard.bradley_terry import BradleyTerry, parameters_fit
 from rankwise.leaderboard.judge_uncertainty import JudgeState
-from rankwise.preprocessing import TableEncoder
 
-# Squares of distances between scaled rows are finite up to this.
-LARGEST_SCALE = 1e100
 Checks = Iterator[tuple[str, Any]]
 
 
-def check_attributes(estimator: Any) -> None:
-    """Refuse an estimator whose attributes are inconsistent; the error names the first such attribute."""
-    checks = _leaderboard(estimator) if isinstance(estimator, BradleyTerry) else _ranker(estimator)
-    for name, is_valid in checks:
-        if not is_valid:
-            raise ModelFileError(f"its {name} is invalid or inconsistent with the rest of the model")
+def check_attributes(model: Any) -> None:
+    """Refuse a model with an attribute that no fit leaves; the error names the first one."""
+    for name in _invalid(model):
+        raise ModelFileError(f"its {name} is invalid or inconsistent with the rest of the model")
 
 
-def _ranker(ranker: Any) -> Checks:
-    yield "n_features_in_", type(ranker.n_features_in_) is int and ranker.n_features_in_ >= 0
-    names = getattr(ranker, "feature_names_in_", np.full(ranker.n_features_in_, ""))
-    yield "feature_names_in_", _is_list(names) and len(names) == ranker.n_features_in_
-    yield "feature_names_in_", all(isinstance(name, str) for name in names.tolist())
-    yield "fitted_with_qid_", isinstance(getattr(ranker, "fitted_with_qid_", False), bool)
-    weights = getattr(ranker, "_weights", None)
-    yield "_weights", weights is None or (_has_norm(weights) and weights.ndim in (1, 2))
-    yield from _function(ranker)
-    if isinstance(ranker, BaseOrdinalSVM):
-        yield from _ordinal(ranker)
-    elif isinstance(ranker, BaseHullRanker):
-        yield from _hull(ranker)
-    elif hasattr(ranker, "classes_"):
-        yield "classes_", _is_finite(ranker.classes_) and ranker.classes_.shape == (2,)
-
-
-def _function(ranker: Any) -> Checks:
-    """Check the scoring function: trees, tables, weights of features or of kernel values."""
-    if isinstance(ranker, BaseBoostedRanker):
-        yield from _trees(ranker)
-    elif isinstance(ranker, BaseCurveRanker):
-        yield "categories_", _are_categories(ranker.categories_, ranker.n_features_in_)
-        yield "tables", ranker.tables_fit()
-    elif isinstance(ranker, KernelRanker):
-        yield from _learned_kernel(ranker)
-    elif hasattr(ranker, "coef_"):
-        yield "coef_", _is_weights(ranker, ranker.coef_, ranker.n_features_in_)
-    else:
-        yield from _kernel(ranker)
-
-
-def _trees(ranker: BaseBoostedRanker) -> Checks:
-    yield "categories_", _are_categories(ranker.categories_, ranker.n_features_in_)
-    ranker.check_trees()
-    importances = ranker.feature_importances_
-    yield "feature_importances_", _is_finite(importances) and importances.shape == (ranker.n_features_in_,)
-    yield "n_iter_", type(ranker.n_iter_) is int and ranker.n_iter_ >= 0
-
-
-def _learned_kernel(ranker: KernelRanker) -> Checks:
-    encoder, function, n_features = ranker.encoder_, ranker.ranker_, ranker.n_features_in_
-    yield "encoder_", isinstance(encoder, TableEncoder) and encoder.n_features_in_ == n_features
-    first, second = (getattr(one, "feature_names_in_", ()) for one in (encoder, ranker))
-    yield "encoder_", np.array_equal(first, second)
-    yield "ranker_", function.n_features_in_ == len(encoder.source_columns_)
-    yield from _ranker(function)
-    scales, gamma = function.feature_scales_, function.gamma_
-    yield "feature_scales_", _are_scales(scales) and scales.shape == (function.n_features_in_,)
-    yield "gamma_", _is_number(gamma) and 0.0 < gamma < math.inf
-    yield "kernel_", ranker.kernel_ == function.kernel and ranker.kernel_ in KERNELS
-    importances = ranker.feature_importances_
-    yield "feature_importances_", _is_finite(importances) and importances.shape == (n_features,)
-
-
-def _kernel(ranker: Any) -> Checks:
-    n_features, basis, indices = ranker.n_features_in_, ranker.basis_, ranker.basis_indices_
-    yield "basis_indices_", _is_list(indices) and indices.dtype.kind == "i"
-    yield "dual_coef_", _is_weights(ranker, ranker.dual_coef_, len(indices))
-    if basis is None:
-        yield "basis_indices_", np.isin(indices, np.arange(n_features)).all()
-    else:
-        values = basis.data if sp.issparse(basis) else basis
-        yield "basis_", _is_finite(values) and basis.shape == (len(indices), n_features)
-    arguments = ranker._kernel_arguments
-    yield "kernel", not callable(arguments["kernel"])
-    for name, smallest in (("gamma", 0.0), ("degree", 0.0), ("coef0", -sys.float_info.max)):
-        value = arguments[name]
-        yield name, value is None or (_is_number(value) and smallest <= value < math.inf)
-    scales = arguments.get("scales", np.ones(n_features))
-    yield "feature_scales_", _are_scales(scales)
-    yield "feature_scales_", scales.shape in ((n_features,), (n_features, n_features))
-
-
-def _are_scales(scales: Any) -> bool:
-    return _is_finite(scales) and bool(np.abs(scales).max(initial=0.0) <= LARGEST_SCALE)
-
-
-def _ordinal(ranker: BaseOrdinalSVM) -> Checks:
-    yield "calibrated", isinstance(ranker.calibrated, bool)
-    n_boundaries = len(ranker.classes_) - 1
-    yield "classes_", _is_list(ranker.classes_) and n_boundaries > 0
-    yield "thresholds_", _is_sorted(ranker.thresholds_) and len(ranker.thresholds_) == n_boundaries
-    if hasattr(ranker, "slope_") or hasattr(ranker, "cuts_"):
-        yield "slope_", _is_number(ranker.slope_) and 0.0 <= ranker.slope_ < math.inf
-        yield "cuts_", _is_sorted(ranker.cuts_) and len(ranker.cuts_) == n_boundaries
-
-
-def _hull(ranker: BaseHullRanker) -> Checks:
-    intervals, edges = ranker.intervals_, ranker.edges_
-    yield "classes_", _is_list(ranker.classes_)
-    yield "intervals_", isinstance(intervals, np.ndarray) and intervals.dtype.kind == "f"
-    yield "intervals_", intervals.shape == (len(ranker.classes_), 2) and not np.isnan(intervals).any()
-    yield "edges_", isinstance(edges, list) and edges and all(len(edge) == 2 for edge in edges)
-    classes = set(ranker.classes_.tolist())
-    yield "edges_", all(label in classes for edge in edges for label in edge)
+def _invalid(model: Any) -> Iterator[str]:
+    """Yield the attributes that are not as declared, or contradict each other."""
+    if not isinstance(model, BaseRanker):
+        yield from (name for name, is_valid in _leaderboard(model) if not is_valid)
+        return
+    yield from undeclared(model)
+    for name, declaration in declared(type(model)).items():
+        if isinstance(declaration, Part) and isinstance(part := getattr(model, name), BaseRanker):
+            yield from _invalid(part)
+    if model.functions:
+        yield from model.function.conflicts(model.n_features_in_)
+    if model.conflicts is not None:
+        yield from model.conflicts()
 
 
 def _leaderboard(model: BradleyTerry) -> Checks:
@@ -276,12 +181,6 @@ def _are_entries(entries: Any, n_items: int, *, distinct: bool) -> bool:
     return bool(is_valid and (np.array(counts) >= 0).all() and (np.sum(counts, axis=0) > 0).all())
 
 
-def _is_weights(ranker: Any, coef: Any, length: int) -> bool:
-    """Tell whether these are the weights of one function or, for `RankRLS`, of several."""
-    dimensions = (1, 2) if isinstance(ranker, BaseRankRLS) else (1,)
-    return _has_norm(coef) and coef.ndim in dimensions and coef.shape[-1] == length and len(coef) > 0
-
-
 def _is_number(value: Any) -> bool:
     return isinstance(value, int | float) and not isinstance(value, bool)
 
@@ -290,28 +189,5 @@ def _is_finite(values: Any) -> bool:
     return isinstance(values, np.ndarray) and values.dtype.kind == "f" and bool(np.isfinite(values).all())
 
 
-def _has_norm(values: Any) -> bool:
-    """Tell whether the sum of the squares, which the penalty of a fit contains, is finite too."""
-    with np.errstate(over="ignore"):
-        return _is_finite(values) and bool(np.isfinite(np.square(values, dtype=np.float64).sum()))
-
-
 def _is_list(values: Any) -> bool:
     return isinstance(values, np.ndarray) and values.ndim == 1
-
-
-def _is_sorted(values: Any) -> bool:
-    """Tell whether these are numbers in ascending order; infinity is allowed and NaN is not."""
-    is_list = _is_list(values) and values.dtype.kind == "f"
-    return is_list and not np.isnan(values).any() and bool((values[1:] >= values[:-1]).all())
-
-
-def _are_categories(categories: Any, n_features: int) -> bool:
-    """Tell whether this maps indices of columns to lists of distinct categories."""
-    return isinstance(categories, dict) and all(
-        type(column) is int
-        and 0 <= column < n_features
-        and isinstance(values, list)
-        and len(set(values)) == len(values)
-        for column, values in categories.items()
-    )

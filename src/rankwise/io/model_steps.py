@@ -103,7 +103,10 @@ def step_from_node(node: Any, arrays: Arrays) -> Any:
         return Pipeline([(str(name), step_from_node(part, arrays)) for name, part in node["steps"]])
     if "columns" in node:
         return _columns_from_node(node, arrays)
-    return _completed(from_node(STEP_NAMES, node, arrays))
+    if (name := node["class"]) not in STEP_NAMES:
+        raise ModelFileError(f"this version of rankwise has no estimator named {name!r}")
+    kind = STEP_NAMES[name]
+    return _completed(from_node(kind, (*STEPS[kind], *COMMON), node, arrays))
 
 
 def _completed(step: Any) -> Any:

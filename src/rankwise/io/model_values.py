@@ -8,7 +8,7 @@ values of these few types and nothing else. This part of the format needs no sci
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Container
 from numbers import Integral, Real
 from typing import Any
 
@@ -44,14 +44,12 @@ def to_node(estimator: Any, learned: dict[str, Any], contents: Contents) -> dict
     return {"class": type(estimator).__name__, "parameters": parameters, "attributes": attributes}
 
 
-def from_node(classes: dict[str, Any], node: dict[str, Any], arrays: Arrays) -> Any:
-    """Return the estimator of a node, whose class must be one of `classes`."""
-    if node["class"] not in classes:
-        raise ModelFileError(f"this version of rankwise has no estimator named {node['class']!r}")
-    kind = classes[node["class"]]
+def from_node(kind: type[Any], names: Container[str] | None, node: dict[str, Any], arrays: Arrays) -> Any:
+    """Return the estimator of a node, of a class that may have these learned attributes; None for any."""
     estimator = kind(**{name: decode(value, arrays) for name, value in node["parameters"].items()})
     for name, value in node["attributes"].items():
-        if name.startswith("__") or hasattr(kind, name):
+        is_known = not (name.startswith("__") or hasattr(kind, name)) if names is None else name in names
+        if not is_known:
             raise ModelFileError(f"{name!r} is not the name of a learned attribute")
         setattr(estimator, name, decode(value, arrays))
     return estimator

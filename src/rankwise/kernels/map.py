@@ -20,6 +20,7 @@ from rankwise.data.design import Design, row_blocks
 from rankwise.data.scores import dense_rows, owned_rows
 from rankwise.kernels.design import FactorDesign, KernelDesign, Rows
 from rankwise.kernels.factor import check_finite, check_symmetric, pivoted_factor
+from rankwise.kernels.functions import KernelSum
 from rankwise.kernels.memory import check_memory, fits_memory
 from rankwise.kernels.values import (
     OF_DISTANCES,
@@ -272,6 +273,10 @@ class KernelMap:
             solved = solve_triangular(self._triangle, columns, check_finite=False).T
             a[..., self._pivots] = solved.reshape(w.shape)
         return a
+
+    def function(self, a: NDArray) -> KernelSum:
+        """Return the function, or the functions, with the coefficients a."""
+        return KernelSum(a, self.basis_, self.basis_indices_, self.kernel_arguments)
 
     def scores(self, X: Any, a: NDArray, n_threads: int = 1) -> NDArray[np.float64]:
         """Return ``k(x, Z) a`` for each row: `kernel_scores` with this basis and this kernel."""

@@ -21,7 +21,8 @@ from rankwise.core.threads import with_one_blas_thread
 from rankwise.core.types import FloatArray, FloatVector, IntArray
 from rankwise.core.warn import warn_caller
 from rankwise.data.precision import UNIT, rounding_terms
-from rankwise.model_selection.tunable import CertifiedFits
+from rankwise.kernels.functions import function_of
+from rankwise.model_selection.tunable import CertifiedFits, Fit
 from rankwise.solvers import SolverResult
 
 # Fits have this fraction of the tolerance; the rest is for the alphas between them. A smaller fraction means
@@ -117,7 +118,7 @@ class CertifiedPath:
         """
         k = int(self.knot(alpha))
         model = copy.copy(self._model).set_params(alpha=float(alpha))
-        model.set_function(self.coef[k], self._features)
+        model.store(Fit(function_of(self.coef[k], self._features)))
         model.objective_, model.gap_ = float(self.objective(alpha)), float(self.gap(alpha))
         model.alpha_path_ = self
         return model

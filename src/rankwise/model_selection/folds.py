@@ -216,8 +216,8 @@ class Folds(HeldOut):
     @cached_property
     def shared(self) -> Any:
         """The equations of all folds from one pass over the rows, or None."""
-        tests = self.rows.partition(self.splits)
-        return None if tests is None else self.model.fold_equations(self.problem, tests)
+        equations, tests = self.model.fold_equations, self.rows.partition(self.splits)
+        return None if tests is None or equations is None else equations(self.problem, tests)
 
     def _errors_of_refits(self, values: FloatArray) -> Iterator[FloatArray]:
         if not self.model.fits_all_at_once:

@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike
 from rankwise.core.states import State
 from rankwise.core.types import FloatArray, FloatVector
 from rankwise.data.design import Design
+from rankwise.kernels.functions import FeatureMap, Function, Linear
 from rankwise.preferences import Preferences
 from rankwise.solvers import SolverResult
 
@@ -42,16 +43,6 @@ class Problem:
         return self.outputs[0]
 
 
-class FeatureMap(Protocol):
-    """The functions that the weights of a design stand for: those of a kernel, or tables."""
-
-    def dual_coef(self, coef: FloatArray) -> FloatArray:
-        """Return the weights as a model keeps them."""
-
-    def scores(self, X: FloatArray, coef: FloatArray, n_threads: int = 1) -> FloatArray:
-        """Score rows by several functions, given by what `dual_coef` returns: (n_rows, n_functions)."""
-
-
 class Space(NamedTuple):
     """Rows as a design, and the functions of its weights; None for weights of the features themselves."""
 
@@ -59,8 +50,26 @@ class Space(NamedTuple):
     features: FeatureMap | None = None
 
     def dual_coef(self, coef: FloatArray) -> FloatArray:
-        """Return the weights as a model keeps them."""
+        """Return the weights as a function has them."""
         return coef if self.features is None else self.features.dual_coef(coef)
+
+    def function(self, coef: FloatArray) -> Function:
+        """Return the function of the weights of the design."""
+        if self.features is None:
+            return Linear(coef)
+        return self.features.function(self.features.dual_coef(coef))
+
+
+@dataclass(frozen=True)
+class Fit:
+    """A fit: the function, the result of the solver, if it is kept, and the name of the solver.
+
+    The result has the weights that a warm start begins with.
+    """
+
+    function: Function
+    result: SolverResult | None = None
+    solver: str = ""
 
 
 class Fits(Protocol):
@@ -115,12 +124,16 @@ class Tunable(Protocol):
         `fold_descents(problem, parts, design)` returns fits of all folds that share passes over the rows, or
         None. `parts` has the rows that each fold learns from, with their preferences; `design` all rows, if
         it is known.
+    fold_equations : callable or None
+        `fold_equations(problem, tests)` returns fits of all folds from one pass over the rows, or None. No
+        query is split, and each row is among the test rows of one fold; the other folds learn from it.
     """
 
     tuned: str
     has_certified_path: bool
     fits_all_at_once: bool
     fold_descents: Callable[..., Any] | None
+    fold_equations: Callable[..., Any] | None
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
         """Return the parameters by name."""
@@ -144,9 +157,3 @@ class Tunable(Protocol):
 
     def fits(self, problem: Problem, hint: bool = False) -> Fits:
         """Return the fits to a problem; `hint` checks the scale of the features."""
-
-    def fold_equations(self, problem: Problem, tests: list[Any]) -> Any:
-        """Return fits of all folds from one pass over the rows, or None if there is no such method.
-
-        No query is split, and each row is among the test rows of one fold; the other folds learn from it.
-        """
