@@ -2,125 +2,63 @@
 
 from typing import TYPE_CHECKING
 
-from rankwise.core.lazy import lazy_names
+from rankwise.core.lazy import lazy_imports
 from rankwise.data import backends
 
 if TYPE_CHECKING:
-    from rankwise import datasets, evaluation, metrics, model_selection, objectives, plotting
-    from rankwise.auto.ranker import AutoRanker
-    from rankwise.calibration.thresholds import fit_thresholds
+    from rankwise.auto.ranker import AutoRanker as AutoRanker
+    from rankwise.calibration.temperature import fit_temperature as fit_temperature
+    from rankwise.calibration.thresholds import fit_thresholds as fit_thresholds
+    from rankwise import datasets as datasets
     from rankwise.estimators import (
-        BoostedRanker,
-        BoostedRankerCV,
-        BradleyTerry,
-        BradleyTerryCV,
-        CurveRanker,
-        CurveRankerCV,
-        HullRanker,
-        HullRankerCV,
-        KernelRanker,
-        OrdinalSVM,
-        OrdinalSVMCV,
-        RankLogistic,
-        RankLogisticCV,
-        RankRLS,
-        RankRLSCV,
-        RankSVM,
-        RankSVMCV,
+        BoostedRanker as BoostedRanker,
+        BoostedRankerCV as BoostedRankerCV,
+        BradleyTerry as BradleyTerry,
+        BradleyTerryCV as BradleyTerryCV,
+        CurveRanker as CurveRanker,
+        CurveRankerCV as CurveRankerCV,
+        HullRanker as HullRanker,
+        HullRankerCV as HullRankerCV,
+        KernelRanker as KernelRanker,
+        OrdinalSVM as OrdinalSVM,
+        OrdinalSVMCV as OrdinalSVMCV,
+        RankLogistic as RankLogistic,
+        RankLogisticCV as RankLogisticCV,
+        RankRLS as RankRLS,
+        RankRLSCV as RankRLSCV,
+        RankSVM as RankSVM,
+        RankSVMCV as RankSVMCV,
     )
-    from rankwise.evaluation.conformal import ConformalRanks
-    from rankwise.evaluation.through_pipeline import explain_pair, inference, rank
-    from rankwise.export import export_model
-    from rankwise.io.checkpoint import Checkpoint
-    from rankwise.io.model_file import ModelFileError, load_model, save_model
-    from rankwise.preferences import NoPairsError, Preferences, pair_data, qid_from_sizes
-    from rankwise.preprocessing import scale_within_queries
+    from rankwise import evaluation as evaluation
+    from rankwise.evaluation.conformal import ConformalRanks as ConformalRanks
+    from rankwise.evaluation.through_pipeline import (
+        explain_pair as explain_pair,
+        inference as inference,
+        rank as rank,
+    )
+    from rankwise.export import export_model as export_model
+    from rankwise.io.checkpoint import Checkpoint as Checkpoint
+    from rankwise.io.model_file import (
+        ModelFileError as ModelFileError,
+        load_model as load_model,
+        save_model as save_model,
+    )
+    from rankwise import metrics as metrics
+    from rankwise import model_selection as model_selection
+    from rankwise import objectives as objectives
+    from rankwise import plotting as plotting
+    from rankwise.preferences import (
+        NoPairsError as NoPairsError,
+        Preferences as Preferences,
+        pair_data as pair_data,
+        qid_from_sizes as qid_from_sizes,
+    )
+    from rankwise.preprocessing import scale_within_queries as scale_within_queries
 
 __version__ = "0.1.0"
-__all__ = [
-    "AutoRanker",
-    "BoostedRanker",
-    "BoostedRankerCV",
-    "BradleyTerry",
-    "BradleyTerryCV",
-    "Checkpoint",
-    "ConformalRanks",
-    "CurveRanker",
-    "CurveRankerCV",
-    "HullRanker",
-    "HullRankerCV",
-    "KernelRanker",
-    "ModelFileError",
-    "NoPairsError",
-    "OrdinalSVM",
-    "OrdinalSVMCV",
-    "Preferences",
-    "RankLogistic",
-    "RankLogisticCV",
-    "RankRLS",
-    "RankRLSCV",
-    "RankSVM",
-    "RankSVMCV",
-    "datasets",
-    "evaluation",
-    "explain_pair",
-    "export_model",
-    "fit_temperature",
-    "fit_thresholds",
-    "inference",
-    "load_model",
-    "metrics",
-    "model_selection",
-    "objectives",
-    "pair_data",
-    "plotting",
-    "qid_from_sizes",
-    "rank",
-    "save_model",
-    "scale_within_queries",
-]
 
 # Rows need not be in memory: these packages know where else they can be.
 backends.announce("rankwise.distributed")
 
 # Names are imported on first use, so that `import rankwise` takes little time.
-__getattr__, __dir__ = lazy_names(
-    __name__,
-    {
-        "rankwise.auto.ranker": ["AutoRanker"],
-        "rankwise.calibration.temperature": ["fit_temperature"],
-        "rankwise.calibration.thresholds": ["fit_thresholds"],
-        "rankwise.datasets": ["datasets"],
-        "rankwise.estimators": [
-            "BoostedRanker",
-            "BoostedRankerCV",
-            "BradleyTerry",
-            "BradleyTerryCV",
-            "CurveRanker",
-            "CurveRankerCV",
-            "HullRanker",
-            "HullRankerCV",
-            "KernelRanker",
-            "OrdinalSVM",
-            "OrdinalSVMCV",
-            "RankLogistic",
-            "RankLogisticCV",
-            "RankRLS",
-            "RankRLSCV",
-            "RankSVM",
-            "RankSVMCV",
-        ],
-        "rankwise.evaluation": ["evaluation"],
-        "rankwise.evaluation.conformal": ["ConformalRanks"],
-        "rankwise.evaluation.through_pipeline": ["explain_pair", "inference", "rank"],
-        "rankwise.export": ["export_model"],
-        "rankwise.io.checkpoint": ["Checkpoint"],
-        "rankwise.io.model_file": ["ModelFileError", "load_model", "save_model"],
-        "rankwise.metrics": ["metrics"],
-        "rankwise.model_selection": ["model_selection"],
-        "rankwise.objectives": ["objectives"],
-        "rankwise.plotting": ["plotting"],
-        "rankwise.preferences": ["NoPairsError", "Preferences", "pair_data", "qid_from_sizes"],
-        "rankwise.preprocessing": ["scale_within_queries"],
-    },
-)
+__getattr__, __dir__, __all__ = lazy_imports(__name__)

@@ -2,9 +2,35 @@
 
 from __future__ import annotations
 
+import ast
+import pkgutil
 from collections.abc import Callable, Mapping, Sequence
 from importlib import import_module
 from typing import Any
+
+
+def lazy_imports(package: str) -> tuple[Callable[[str], Any], Callable[[], list[str]], list[str]]:
+    """Return the `__getattr__`, the `__dir__` and the `__all__` of a package.
+
+    The imports under `if TYPE_CHECKING:` are the one declaration of its public names: type checkers read
+    them, and each name is imported from there on first use.
+
+    Examples
+    --------
+    >>> lazy_imports("rankwise.uncertainty")[2]
+    ['Differences', 'Inference', 'Influence', 'Influential', 'RankRanges', 'WaldTest']
+    """
+    homes: dict[str, Sequence[str]] = {}
+    source = pkgutil.get_data(package, "__init__.py")
+    blocks = (node for node in ast.parse(source or b"").body if isinstance(node, ast.If))
+    for line in (line for block in blocks for line in block.body if isinstance(line, ast.ImportFrom)):
+        names, home = [alias.name for alias in line.names], str(line.module)
+        if home == package:
+            homes |= {f"{package}.{name}": [name] for name in names}
+        else:
+            homes[home] = names
+    get, listed = lazy_names(package, homes)
+    return get, listed, listed()
 
 
 def lazy_names(

@@ -2,45 +2,29 @@
 
 from typing import TYPE_CHECKING
 
-from rankwise.core.lazy import lazy_names
+from rankwise.core.lazy import lazy_imports
 
 if TYPE_CHECKING:
-    from rankwise.hull.orders import OrderComparison, compare_orders
-    from rankwise.leave_out.leave_out import LeaveOutResult, leave_pair_out, leave_query_out, leave_row_out
-    from rankwise.leave_out.permutation import PermutationTestResult, permutation_test
-    from rankwise.model_selection.certified_path import CertifiedPath, alpha_path
-    from rankwise.model_selection.search import EdgeOfGridWarning, EqualErrorsWarning
-    from rankwise.model_selection.splits import QueryKFold
+    from rankwise.hull.orders import OrderComparison as OrderComparison, compare_orders as compare_orders
+    from rankwise.leave_out.leave_out import (
+        LeaveOutResult as LeaveOutResult,
+        leave_pair_out as leave_pair_out,
+        leave_query_out as leave_query_out,
+        leave_row_out as leave_row_out,
+    )
+    from rankwise.leave_out.permutation import (
+        PermutationTestResult as PermutationTestResult,
+        permutation_test as permutation_test,
+    )
+    from rankwise.model_selection.certified_path import (
+        CertifiedPath as CertifiedPath,
+        alpha_path as alpha_path,
+    )
+    from rankwise.model_selection.search import (
+        EdgeOfGridWarning as EdgeOfGridWarning,
+        EqualErrorsWarning as EqualErrorsWarning,
+    )
+    from rankwise.model_selection.splits import QueryKFold as QueryKFold
 
-__all__ = [
-    "CertifiedPath",
-    "EdgeOfGridWarning",
-    "EqualErrorsWarning",
-    "LeaveOutResult",
-    "OrderComparison",
-    "PermutationTestResult",
-    "QueryKFold",
-    "alpha_path",
-    "compare_orders",
-    "leave_pair_out",
-    "leave_query_out",
-    "leave_row_out",
-    "permutation_test",
-]
 
-__getattr__, __dir__ = lazy_names(
-    __name__,
-    {
-        "rankwise.hull.orders": ["OrderComparison", "compare_orders"],
-        "rankwise.leave_out.leave_out": [
-            "LeaveOutResult",
-            "leave_pair_out",
-            "leave_query_out",
-            "leave_row_out",
-        ],
-        "rankwise.leave_out.permutation": ["PermutationTestResult", "permutation_test"],
-        "rankwise.model_selection.certified_path": ["CertifiedPath", "alpha_path"],
-        "rankwise.model_selection.search": ["EdgeOfGridWarning", "EqualErrorsWarning"],
-        "rankwise.model_selection.splits": ["QueryKFold"],
-    },
-)
+__getattr__, __dir__, __all__ = lazy_imports(__name__)

@@ -2,25 +2,15 @@
 
 from typing import TYPE_CHECKING
 
-from rankwise.core.lazy import lazy_names
+from rankwise.core.lazy import lazy_imports
 
 if TYPE_CHECKING:
-    from rankwise.curves.features import CurveFeatures
-    from rankwise.preprocessing.query_scaler import QueryScaler, scale_within_queries
-    from rankwise.preprocessing.table_encoder import TableEncoder
+    from rankwise.curves.features import CurveFeatures as CurveFeatures
+    from rankwise.preprocessing.query_scaler import (
+        QueryScaler as QueryScaler,
+        scale_within_queries as scale_within_queries,
+    )
+    from rankwise.preprocessing.table_encoder import TableEncoder as TableEncoder
 
-__all__ = [
-    "CurveFeatures",
-    "QueryScaler",
-    "TableEncoder",
-    "scale_within_queries",
-]
 
-__getattr__, __dir__ = lazy_names(
-    __name__,
-    {
-        "rankwise.curves.features": ["CurveFeatures"],
-        "rankwise.preprocessing.query_scaler": ["QueryScaler", "scale_within_queries"],
-        "rankwise.preprocessing.table_encoder": ["TableEncoder"],
-    },
-)
+__getattr__, __dir__, __all__ = lazy_imports(__name__)
