@@ -10,7 +10,8 @@ from rankwise.auto import AutoRanker
 from rankwise.cli.arguments import POSITIVE, UsageError
 from rankwise.cli.interruption import Interruption
 from rankwise.cli.mixed import check_categorical, check_words, framed, is_mixed
-from rankwise.cli.models import SHARED, save_any_model
+from rankwise.cli.model_options import OPTIONS
+from rankwise.cli.models import save_any_model
 from rankwise.core.text import plural
 
 if TYPE_CHECKING:
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
 
 PREFERENCES = ("simple", "best", "blend")
 # Options of `train` that choose or run one model.
-OF_ONE_MODEL = (*SHARED, "alpha", "alphas", "valid", "calibrate", "dask", "order", "undefined")
+OF_ONE_MODEL = (*OPTIONS, "alpha", "alphas", "valid", "calibrate", "dask", "order", "undefined")
 
 
 def add_auto_options(parser: Any) -> None:

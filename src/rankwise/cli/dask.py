@@ -11,6 +11,7 @@ from typing import Any
 
 from rankwise.cli.arguments import UsageError
 from rankwise.cli.data import Data
+from rankwise.cli.model_options import methods
 from rankwise.cli.output import Console
 from rankwise.distributed import from_files
 
@@ -35,7 +36,7 @@ def check_dask_options(options: argparse.Namespace) -> None:
     if options.dask is None:
         return
     check_dask_address(options)
-    if options.method not in ("rank-svm", "rank-logistic", "rank-rls", "ordinal-svm", "curve"):
+    if not getattr(methods().get(options.method), "takes_backends", False):
         raise UsageError(
             f"--method {options.method} needs all rows in memory and cannot be used with --dask."
         )

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any
+import dataclasses
+from functools import cache
+from typing import Any, get_args
 
+from rankwise import estimators
 from rankwise.cli.arguments import (
     COUNT,
     FOLDS,
@@ -20,20 +23,77 @@ from rankwise.cli.arguments import (
 )
 from rankwise.losses import LOSSES
 
-METHODS = ("rank-svm", "rank-logistic", "rank-rls", "ordinal-svm", "hull", "boosted", "curve", "kernel")
 SCALES = ("none", "standard", "minmax", "maxabs", "query-minmax", "query-standard", "query-rank")
+# Parameters of estimators that are options: how their text is read, by default as a number of their type, and
+# what they are. The choices of a tuple are words.
+OPTIONS: dict[str, tuple[Any, str]] = {
+    "loss": (
+        tuple(name.replace("_", "-") for name in (*LOSSES, "least_squares")),
+        "loss of a pair; least-squares is for boosted and kernel alone",
+    ),
+    "cost": (("magnitude", "unit", "relative"), "target difference of a pair"),
+    "average": (("queries", "pairs"), "mean over queries or over all pairs"),
+    "pair_weight": (("difference",), "weight of a pair: the difference of its labels"),
+    "kernel": (
+        str,
+        "linear, exponential, or a kernel of scikit-learn such as rbf or poly (kernel: auto, laplacian, "
+        "exponential or rbf)",
+    ),
+    "gamma": (GAMMA, "width of the kernel: a number, scale, median, learned or learned-matrix"),
+    "degree": (None, "degree of the polynomial kernel"),
+    "coef0": (NUMBER, "constant of the polynomial and the sigmoid kernel"),
+    "n_components": (
+        None,
+        "number of basis rows of a kernel (default: all rows; kernel: 2,000 to 3,000)",
+    ),
+    "n_estimators": (None, "number of trees, by default chosen"),
+    "learning_rate": (None, "factor of each tree"),
+    "num_leaves": (None, "leaves per tree"),
+    "min_child_samples": (None, "fewest rows of a leaf, by default 20, or 10 of few"),
+    "early_stopping": (
+        ("auto", "yes", "no"),
+        "choose the number of trees on held-out parts of the training rows, by --metric; auto is yes without "
+        "--n-estimators and with at least 100 rows",
+    ),
+    "validation_fraction": (PART, "fraction of such a part"),
+    "n_bins": (None, "bins per feature"),
+    "shape": (("steps", "lines"), "shape of the curves"),
+    "interactions": (WHOLE, "number of pairs of features with a table"),
+    "thresholds": (("midpoint", "min-error"), "boundaries between labels"),
+    "calibrated": (None, "learn probabilities of the labels by cross-fitting, for predict --proba"),
+    "order": (
+        value(order, "chain, full, or edges such as 'good>fair,fair>bad'"),
+        "chain or full: a class is above the next lower one, or above all lower ones; or edges 'A>B,...'",
+    ),
+    "slack": (("squared", "absolute"), "penalty of violations"),
+    "slack_per": (("row", "edge"), "one slack per row, or per row and edge"),
+    "tol": (None, "stop when the certified gap is below this fraction of the possible improvement"),
+    "max_iter": (None, "maximal number of iterations"),
+}
+# The readers of numbers by their type.
+READERS = {int: COUNT, float: POSITIVE}
+# The most methods that the help of an option names; more are most of them.
+MOST_NAMED = 5
 
 
-def add_model_options(parser: Any, methods: tuple[str, ...] = METHODS) -> None:
+@cache
+def methods() -> dict[str, type[Any]]:
+    """Return the estimators of the commands, by method."""
+    kinds = [getattr(estimators, name) for name in estimators.__all__]
+    return {kind.command: kind for kind in kinds if getattr(kind, "command", "")}
+
+
+def add_model_options(parser: Any, more: tuple[str, ...] = ()) -> None:
     """Add the parameters of estimators; their defaults are those of the estimator."""
     group = parser.add_argument_group("model")
     group.add_argument(
-        "--method", choices=methods, default="rank-svm", help="estimator (default: %(default)s)"
+        "--method",
+        choices=(*methods(), *more),
+        default="rank-svm",
+        help="estimator (default: %(default)s)",
     )
-    _add_loss_options(group)
-    _add_kernel_options(group)
-    _add_tree_and_curve_options(group)
-    _add_class_options(group)
+    for name, (read, text) in OPTIONS.items():
+        _add_parameter(group, name, read, text)
     group.add_argument(
         "--scale",
         choices=("auto", *SCALES),
@@ -41,98 +101,32 @@ def add_model_options(parser: Any, methods: tuple[str, ...] = METHODS) -> None:
         help="scale the features first (default: auto, which is standard if words or gaps of a table are "
         "encoded as numbers, else none)",
     )
-    group.add_argument(
-        "--tol",
-        type=POSITIVE,
-        help="stop when the certified gap is below this fraction of the possible improvement",
-    )
-    group.add_argument("--max-iter", type=COUNT, help="maximal number of iterations")
     group.add_argument("--seed", type=WHOLE, default=0, help="random seed (default: 0)")
     group.add_argument("--jobs", type=THREADS, default=1, help="threads, -1 for all cores (default: 1)")
-    _add_growth_options(group)
 
 
-def _add_loss_options(group: Any) -> None:
+def _add_parameter(group: Any, name: str, read: Any, text: str) -> None:
+    """Add a parameter as an option, with the methods that have it and its default."""
+    found = {
+        method: field
+        for method, kind in methods().items()
+        for field in dataclasses.fields(kind)
+        if field.name == name
+    }
+    defaults = {field.default for field in found.values()}
+    notes = [", ".join(found)] if len(found) <= MOST_NAMED else []
+    if len(defaults) == 1 and type(default := defaults.pop()) in (int, float, str):
+        notes.append(f"default: {str(default).replace('_', '-')}")
+    kind = next(iter(found.values())).type
+    how: dict[str, Any] = {"type": read}
+    if isinstance(read, tuple):
+        how = {"choices": read}
+    elif kind is bool:
+        how = {"action": "store_true", "default": None}
+    elif read is None:
+        how = {"type": next(READERS[part] for part in (kind, *get_args(kind)) if part in READERS)}
     group.add_argument(
-        "--loss",
-        choices=[name.replace("_", "-") for name in (*LOSSES, "least_squares")],
-        help="loss of a pair (rank-svm, ordinal-svm, boosted, curve, kernel; least-squares: only boosted and "
-        "kernel)",
-    )
-    group.add_argument(
-        "--cost", choices=("magnitude", "unit", "relative"), help="target difference of a pair (rank-rls)"
-    )
-    group.add_argument("--average", choices=("queries", "pairs"), help="mean over queries or over all pairs")
-    group.add_argument(
-        "--pair-weight",
-        choices=("difference",),
-        help="weight of a pair: the difference of its labels (rank-svm, rank-logistic, boosted, curve)",
-    )
-
-
-def _add_kernel_options(group: Any) -> None:
-    group.add_argument(
-        "--kernel",
-        help="linear, exponential, or a kernel of scikit-learn such as rbf or poly (kernel: auto, laplacian, "
-        "exponential or rbf)",
-    )
-    group.add_argument(
-        "--gamma", type=GAMMA, help="width of the kernel: a number, scale, median, learned or learned-matrix"
-    )
-    group.add_argument("--degree", type=POSITIVE, help="degree of the polynomial kernel")
-    group.add_argument("--coef0", type=NUMBER, help="constant of the polynomial and the sigmoid kernel")
-    group.add_argument(
-        "--n-components",
-        type=COUNT,
-        help="number of basis rows of a kernel (default: all rows; kernel: 2,000 to 3,000)",
-    )
-
-
-def _add_tree_and_curve_options(group: Any) -> None:
-    group.add_argument("--n-estimators", type=COUNT, help="number of trees (boosted; default: chosen)")
-    group.add_argument("--learning-rate", type=POSITIVE, help="factor of each tree (boosted; default: 0.05)")
-    group.add_argument("--num-leaves", type=COUNT, help="leaves per tree (boosted; default: 15)")
-    group.add_argument("--n-bins", type=COUNT, help="bins per feature (curve; default: 128)")
-    group.add_argument("--shape", choices=("steps", "lines"), help="shape of the curves (curve)")
-    group.add_argument(
-        "--interactions", type=WHOLE, help="number of pairs of features with a table (curve; default: 0)"
-    )
-
-
-def _add_growth_options(group: Any) -> None:
-    group.add_argument(
-        "--min-child-samples", type=COUNT, help="fewest rows of a leaf (boosted; default: 20, or 10 of few)"
-    )
-    group.add_argument(
-        "--early-stopping",
-        choices=("auto", "yes", "no"),
-        help="choose the number of trees on held-out parts of the training rows, by --metric (boosted; "
-        "default: auto, which is yes without --n-estimators and with at least 100 rows)",
-    )
-    group.add_argument(
-        "--validation-fraction", type=PART, help="fraction of such a part (boosted; default: 0.2)"
-    )
-
-
-def _add_class_options(group: Any) -> None:
-    group.add_argument(
-        "--thresholds", choices=("midpoint", "min-error"), help="boundaries between labels (ordinal-svm)"
-    )
-    group.add_argument(
-        "--order",
-        type=value(order, "chain, full, or edges such as 'good>fair,fair>bad'"),
-        metavar="{chain,full,'A>B,...'}",
-        help="a class is above the next lower one, above all lower ones, or by edges, in quotes (hull)",
-    )
-    group.add_argument("--slack", choices=("squared", "absolute"), help="penalty of violations (hull)")
-    group.add_argument(
-        "--slack-per", choices=("row", "edge"), help="one slack per row, or per row and edge (hull)"
-    )
-    group.add_argument(
-        "--calibrated",
-        action="store_true",
-        default=None,
-        help="learn probabilities of the labels by cross-fitting, for predict --proba (ordinal-svm)",
+        f"--{name.replace('_', '-')}", help=text + (f" ({'; '.join(notes)})" if notes else ""), **how
     )
 
 

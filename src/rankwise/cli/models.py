@@ -10,6 +10,7 @@ from typing import Any
 
 from rankwise import estimators
 from rankwise.cli.arguments import UsageError
+from rankwise.cli.model_options import OPTIONS, methods
 from rankwise.cli.scaling import QUERY_SCALES, make_scaler
 from rankwise.core.pipelines import has_probabilities
 from rankwise.estimators.kernel_ranker import KERNELS
@@ -17,45 +18,6 @@ from rankwise.export import read_svmrank_model
 from rankwise.io.model_file import LEADERBOARDS, ModelFileError, load_model, save_model
 from rankwise.kernels import kernel_names
 from rankwise.model_selection.scoring import as_scoring
-
-# Options of the command line that are parameters of estimators under the same name.
-SHARED = (
-    "loss",
-    "cost",
-    "kernel",
-    "gamma",
-    "degree",
-    "coef0",
-    "n_components",
-    "average",
-    "pair_weight",
-    "thresholds",
-    "order",
-    "slack",
-    "slack_per",
-    "calibrated",
-    "n_estimators",
-    "learning_rate",
-    "num_leaves",
-    "n_bins",
-    "shape",
-    "interactions",
-    "tol",
-    "max_iter",
-    "min_child_samples",
-    "early_stopping",
-    "validation_fraction",
-)
-ESTIMATORS = {
-    "rank-svm": "RankSVM",
-    "rank-logistic": "RankLogistic",
-    "rank-rls": "RankRLS",
-    "ordinal-svm": "OrdinalSVM",
-    "hull": "HullRanker",
-    "boosted": "BoostedRanker",
-    "curve": "CurveRanker",
-    "kernel": "KernelRanker",
-}
 
 
 @dataclass(frozen=True)
@@ -74,7 +36,7 @@ class Recipe:
 
     def searching(self, options: argparse.Namespace) -> Any:
         """Return a new estimator that chooses alpha, or the trees, by the options."""
-        kind = getattr(estimators, f"{ESTIMATORS[self.method]}CV")
+        kind = getattr(estimators, ranker_class(self.method).searching)
         known = kind().get_params(deep=False)
         given = {name: value for name, value in self.parameters.items() if name in known}
         is_plain = self.scoring == "distance" or self.undefined == "skip"
@@ -98,7 +60,7 @@ class Recipe:
 
 def ranker_class(method: str) -> Any:
     """Return the estimator of a method."""
-    return getattr(estimators, ESTIMATORS[method])
+    return methods()[method]
 
 
 def recipe_of(options: argparse.Namespace) -> Recipe:
@@ -113,7 +75,7 @@ def recipe_of(options: argparse.Namespace) -> Recipe:
         raise UsageError(
             f"--scale {options.scale} cannot be used with --method {options.method}, which has no queries."
         )
-    given = {name: getattr(options, name) for name in SHARED if getattr(options, name) is not None}
+    given = {name: getattr(options, name) for name in OPTIONS if getattr(options, name) is not None}
     for name in given:
         if name not in known:
             raise UsageError(f"--{name.replace('_', '-')} cannot be used with --method {options.method}.")

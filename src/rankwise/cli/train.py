@@ -69,7 +69,7 @@ def add_parser(commands: Any) -> None:
         "(rank-logistic)",
     )
     model_options.add_checkpoint_options(parser)
-    model_options.add_model_options(parser, (*model_options.METHODS, "auto"))
+    model_options.add_model_options(parser, more=("auto",))
     arguments.add_survival_option(parser)
     arguments.add_pairs_options(parser)
     arguments.add_data_options(parser, width=True)

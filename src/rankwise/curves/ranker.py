@@ -356,6 +356,9 @@ class CurveRanker(BaseCurveRanker, Verbosity, Jobs, Callback, WarmStart, CurvePa
     9
     """
 
+    command = "curve"
+    searching = "CurveRankerCV"
+
     alpha: float | str = AUTO
 
 

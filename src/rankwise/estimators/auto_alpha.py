@@ -32,8 +32,7 @@ def fit_with_chosen_alpha(model: Any, X: Any, y: Any, qid: Any, sample_weight: A
     folds, as for rows on Dask. RankRLS has its closed forms. If the rows are too few for folds with pairs,
     alpha is large.
     """
-    kinds = (f"{kind.__name__}CV" for kind in type(model).__mro__)
-    searching = getattr(estimators, next(kind for kind in kinds if kind in estimators.__all__))
+    searching = getattr(estimators, model.searching)
     known = searching().get_params(deep=False)
     given = {name: value for name, value in model.get_params(deep=False).items() if name in known}
     if hasattr(model, "loss"):

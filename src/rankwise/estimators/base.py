@@ -79,6 +79,9 @@ class BaseRanker(BaseEstimator):
     fits_all_at_once = False
     fold_descents: Callable[..., Any] | None = None
     fold_equations: Callable[..., Any] | None = None
+    # The name of the estimator in the shell, and that of the class that chooses its parameter `tuned`.
+    command = ""
+    searching = ""
     # Whether the rows may be elsewhere than in memory.
     takes_backends = False
     # Whether such rows may hold words and missing values (see `Backend.table`).

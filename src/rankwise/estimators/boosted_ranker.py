@@ -134,6 +134,9 @@ class BoostedRanker(
     True
     """
 
+    command = "boosted"
+    searching = "BoostedRankerCV"
+
     fits_all_at_once = True
 
     @with_one_blas_thread

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.utils import column_or_1d
 
+from rankwise import estimators
 from rankwise.core.checks import as_array, as_labels, as_vector, declared_order
 from rankwise.core.columns import require_same_columns
 from rankwise.core.memory import require_memory
@@ -101,9 +102,11 @@ def read_rows(model: BaseRanker, X: Any) -> Any:
     if (backend := backend_of(X)) is None:
         return model.validated(X, reset=True)
     if not model.takes_backends:
+        kinds = [getattr(estimators, name) for name in estimators.__all__]
+        others = [kind.__name__ for kind in kinds if getattr(kind, "command", "") and kind.takes_backends]
         raise ValueError(
-            f"{type(model).__name__} needs all rows in one place, but X is {backend.name}; use RankSVM, "
-            "RankLogistic, RankRLS, OrdinalSVM or CurveRanker, with an alpha or as CV class."
+            f"{type(model).__name__} needs all rows in one place, but X is {backend.name}; use "
+            f"{', '.join(others[:-1])} or {others[-1]}, with an alpha or as CV class."
         )
     if not model.takes_tables:
         check_linear(model, backend)

@@ -140,6 +140,8 @@ class KernelRanker(PairProbability, BaseRanker, KernelRankerParameters):
     1.0
     """
 
+    command = "kernel"
+
     functions = ()
     stored: ClassVar = {
         "encoder_": Part(("TableEncoder",), required=True),

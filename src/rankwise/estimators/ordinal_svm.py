@@ -355,6 +355,9 @@ class OrdinalSVM(BaseOrdinalSVM, Running, WarmStart, OrdinalParameters, Strength
     array(['best', 'bad'], dtype='<U4')
     """
 
+    command = "ordinal-svm"
+    searching = "OrdinalSVMCV"
+
     @with_one_blas_thread
     def fit(self, X: Any, y: Any, sample_weight: ArrayLike | None = None) -> OrdinalSVM:  # type: ignore[override]
         """Learn the utility and the boundaries.

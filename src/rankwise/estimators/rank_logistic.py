@@ -160,6 +160,9 @@ class RankLogistic(BaseRankLogistic, Running, WarmStart, PairwiseParameters, Str
     (3,)
     """
 
+    command = "rank-logistic"
+    searching = "RankLogisticCV"
+
 
 @dataclass(eq=False, repr=False)
 class RankLogisticCV(

@@ -255,6 +255,9 @@ class RankRLS(BaseRankRLS, LeastSquaresParameters, Strength):
     0.75
     """
 
+    command = "rank-rls"
+    searching = "RankRLSCV"
+
     @with_one_blas_thread
     def fit(
         self, X: Any, y: Any, *, qid: ArrayLike | None = None, sample_weight: ArrayLike | None = None

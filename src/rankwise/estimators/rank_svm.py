@@ -105,3 +105,6 @@ class RankSVM(LinearInference, PairwiseRanker, Running, WarmStart, PairwiseParam
     >>> round(model.score(X, y), 2)
     0.75
     """
+
+    command = "rank-svm"
+    searching = "RankSVMCV"

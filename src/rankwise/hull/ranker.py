@@ -453,6 +453,9 @@ class HullRanker(BaseHullRanker, HullParameters, Strength):
     0.77
     """
 
+    command = "hull"
+    searching = "HullRankerCV"
+
     @with_one_blas_thread
     def fit(
         self, X: Any, y: Any, *, unlabelled: Any = None, sample_weight: ArrayLike | None = None
