@@ -1,6 +1,7 @@
 """The sentences about the architecture, held true."""
 
 import ast
+from functools import partial
 
 import numpy as np
 import pytest
@@ -9,8 +10,12 @@ import shape
 from rankwise import Preferences, RankLogisticCV, RankSVM
 from rankwise.data.design import as_design
 from rankwise.datasets import make_ranking
-from rankwise.losses import Hinge, Logistic, SquaredHinge
+from rankwise.losses import Hinge, HuberHinge, LeastSquares, Logistic, SquaredHinge
 from rankwise.solvers import solve_bundle, solve_newton
+from rankwise.solvers.conjugate_gradients import solve_conjugate_gradients
+from rankwise.solvers.interior_point import solve_interior_point
+from rankwise.solvers.least_squares import solve_dual, solve_primal
+from rankwise.solvers.unpenalised import solve_unpenalised
 
 LOOSE_MODULES = 1
 LONGEST_FUNCTION, LONG_FUNCTIONS = 42, 1
@@ -45,29 +50,33 @@ class Elsewhere:
 
 
 class ContractDesign:
-    """A design with nothing but the members that `Design` promises to solvers."""
+    """A design with nothing but the members that it promises to a solver."""
 
     CONTRACT = ("shape", "precision", "matvec", "rmatvec", "centred", "preconditioner")
 
-    def __init__(self, X):
-        self._design, self.used = as_design(X), set()
+    def __init__(self, X, more=(), elsewhere=True):
+        self._design, self._promised, self._elsewhere = as_design(X), {*self.CONTRACT, *more}, elsewhere
 
     def __getattr__(self, name):
-        assert name in self.CONTRACT, f"a solver asks a design for {name}"
-        self.used.add(name)
+        assert name in self._promised, f"a solver asks a design for {name}"
         return getattr(self._design, name)
 
     def centred(self):
         return self
 
     def matvec(self, w):
-        return Elsewhere(self._design.matvec(w))
+        scores = self._design.matvec(w)
+        return Elsewhere(scores) if self._elsewhere else scores
+
+    def __matmul__(self, weights):
+        return self._design @ weights
 
     def rmatvec(self, c):
-        return self._design.rmatvec(c._values)
+        return self._design.rmatvec(c._values if self._elsewhere else c)
 
     def preconditioner(self, loss, diagonal, shift):
-        return self._design.preconditioner(loss, diagonal._values, shift)
+        diagonal = diagonal._values if self._elsewhere else diagonal
+        return self._design.preconditioner(loss, diagonal, shift)
 
 
 class ContractLoss:
@@ -96,17 +105,58 @@ class ContractLoss:
         return There()
 
 
-@pytest.mark.parametrize(
-    ("solve", "loss"), [(solve_bundle, Hinge), (solve_newton, SquaredHinge), (solve_newton, Logistic)]
-)
-def test_a_solver_asks_a_design_and_a_loss_for_their_contract_and_nothing_else(solve, loss):
+def rows_and_labels():
     rng = np.random.default_rng(0)
     X = rng.normal(size=(60, 4))
-    loss = loss(Preferences.from_scores(X @ rng.normal(size=4) + rng.normal(size=60)))
+    return X, X @ rng.normal(size=4) + rng.normal(size=60)
+
+
+@pytest.mark.parametrize(
+    ("solve", "loss"),
+    [
+        (solve_bundle, Hinge),
+        (partial(solve_bundle, line_search=False), Hinge),
+        (solve_newton, SquaredHinge),
+        (solve_newton, Logistic),
+        (solve_newton, HuberHinge),
+    ],
+)
+def test_solvers_of_scores_anywhere_ask_for_the_contract_and_nothing_else(solve, loss):
+    X, y = rows_and_labels()
+    loss = loss(Preferences.from_scores(y))
     there = solve(ContractDesign(X), ContractLoss(loss), 1e-3, tol=1e-6)
     here = solve(as_design(X), loss, 1e-3, tol=1e-6)
     assert there.status == here.status == "converged"
     np.testing.assert_allclose(there.coef, here.coef, rtol=1e-6)
+
+
+# What solvers ask of rows in memory beside the contract.
+IN_MEMORY = {
+    "interior point": (solve_interior_point, ("X", "location", "dense")),
+    "unpenalised": (
+        lambda design, loss, alpha, **o: solve_unpenalised(design, loss, **o),
+        ("location", "matmat"),
+    ),
+    "conjugate gradients": (solve_conjugate_gradients, ()),
+    "primal": (solve_primal, ("normal_equations",)),
+    "dual": (solve_dual, ("X", "dense")),
+}
+
+
+@pytest.mark.parametrize("name", IN_MEMORY)
+def test_solvers_of_rows_in_memory_ask_for_what_is_stated_and_nothing_else(name):
+    solve, more = IN_MEMORY[name]
+    X, y = rows_and_labels()
+    if name == "interior point":
+        loss = Hinge(Preferences.from_pairs(np.argsort(y)[30:], np.argsort(y)[:30], n_rows=60))
+    elif name == "unpenalised":
+        loss = Logistic(Preferences.from_scores(y))
+    else:
+        loss = LeastSquares(Preferences.from_scores(y), ties="keep")
+    there = solve(ContractDesign(X, more, elsewhere=False), loss, 1e-2, tol=1e-6)
+    here = solve(as_design(X), loss, 1e-2, tol=1e-6)
+    assert there.status == here.status == "converged"
+    np.testing.assert_allclose(there.coef, here.coef, rtol=1e-5)
 
 
 # Who may know what

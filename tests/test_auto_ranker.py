@@ -8,7 +8,6 @@ import pandas as pd
 import pytest
 import scipy.sparse as sp
 from sklearn.base import clone
-from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from rankwise import (
     AutoRanker,
@@ -56,20 +55,6 @@ def wines(n_rows=120):
     )
     y = frame["price"].fillna(9) + 2 * (frame["grape"] == "syrah") + generator.normal(size=n_rows)
     return frame, y.to_numpy()
-
-
-INNER_FOLDS = "the folds inside a fit are of rows, whatever they weigh"
-
-
-@parametrize_with_checks(
-    [AutoRanker(None, candidates=["linear"], cv=2)],
-    expected_failed_checks=lambda _: {
-        "check_sample_weight_equivalence_on_dense_data": INNER_FOLDS,
-        "check_sample_weight_equivalence_on_sparse_data": INNER_FOLDS,
-    },
-)
-def test_scikit_learn_contract(estimator, check):
-    check(estimator)
 
 
 # The choice

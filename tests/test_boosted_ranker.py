@@ -20,7 +20,6 @@ from sklearn.base import clone
 from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
-from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from html_page import Page
 from rankwise import (
@@ -53,18 +52,6 @@ Y = np.round(np.sin(2 * X[:, 0]) + X[:, 1] * X[:, 2] + 0.2 * GENERATOR.normal(si
 QID = GENERATOR.integers(0, 12, 500)
 TRAIN, TEST = np.arange(350), np.arange(350, 500)
 WHOLE = {"subsample": 1.0, "colsample_bynode": 1.0, "learning_rate": 0.1}  # nothing is drawn
-
-
-def expected_failures(_):
-    reason = "leaves and draws count rows, whatever the rows weigh"
-    return {f"check_sample_weight_equivalence_on_{kind}_data": reason for kind in ("dense", "sparse")}
-
-
-@parametrize_with_checks(
-    [BoostedRanker(), BoostedRanker("logistic", n_estimators=5)], expected_failed_checks=expected_failures
-)
-def test_scikit_learn_contract(estimator, check):
-    check(estimator)
 
 
 @pytest.mark.parametrize("loss", ["squared_hinge", "logistic", "hinge", "least_squares"])

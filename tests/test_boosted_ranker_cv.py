@@ -4,7 +4,6 @@ import numpy as np
 import pandas as pd
 import pytest
 from sklearn.model_selection import KFold
-from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from rankwise import BoostedRanker, BoostedRankerCV, Preferences, load_model, save_model
 from rankwise.metrics import ndcg, ranking_error
@@ -18,19 +17,6 @@ Y = np.clip(np.round(np.sin(2 * X[:, 0]) + X[:, 1] * X[:, 2] + 0.5 * GENERATOR.n
 QID = GENERATOR.integers(0, 15, 200)
 GRID = {"num_leaves": [2, 9], "min_child_samples": [5]}
 QUICK = {"learning_rate": 0.3, "early_stopping_rounds": 5, "random_state": 0}
-
-
-def expected_failures(_):
-    """Folds and leaves count rows, so a row of weight 2 is not two rows."""
-    names = ("dense", "sparse")
-    return {f"check_sample_weight_equivalence_on_{name}_data": "folds count rows" for name in names}
-
-
-@parametrize_with_checks(
-    [BoostedRankerCV(n_estimators=5, cv=2, param_grid=GRID)], expected_failed_checks=expected_failures
-)
-def test_scikit_learn_contract(estimator, check):
-    check(estimator)
 
 
 def best_of(errors):

@@ -6,7 +6,6 @@ import pytest
 import scipy.sparse as sp
 from hypothesis import given
 from hypothesis import strategies as st
-from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from rankwise.curves.axis import TABLE_NORM, Axis, coding_matrix, cut_points, middle, table_coding
 from rankwise.data.product import ProductDesign
@@ -202,8 +201,3 @@ def test_names_contain_categories_and_are_distinct():
 def test_what_is_refused(parameters, sentence):
     with pytest.raises(ValueError, match=sentence):
         CurveFeatures(**parameters).fit(np.zeros((3, 2)))
-
-
-@parametrize_with_checks([CurveFeatures(), CurveFeatures(shape="lines", coding="values")])
-def test_scikit_learn_contract(estimator, check):
-    check(estimator)

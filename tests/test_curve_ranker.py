@@ -16,7 +16,6 @@ from sklearn.base import clone
 from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
-from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from rankwise import (
     BoostedRanker,
@@ -54,23 +53,6 @@ Y = np.round(np.sin(2 * X[:, 0]) + np.abs(X[:, 1]) + X[:, 2] * X[:, 3] + 0.1 * G
 QID = GENERATOR.integers(0, 15, 600)
 GENERATOR_OF_WEIGHTS = np.random.default_rng(6)
 TRAIN, TEST = np.arange(450), np.arange(450, 600)
-
-
-def expected_failures(estimator):
-    reason = "bins are those of the rows, whatever the rows weigh"
-    return {f"check_sample_weight_equivalence_on_{kind}_data": reason for kind in ("dense", "sparse")}
-
-
-@parametrize_with_checks(
-    [
-        CurveRanker(n_bins=4),
-        CurveRanker(loss="logistic", shape="lines", interactions=1),
-        CurveRankerCV([1e-2], cv=2, n_bins=4),
-    ],
-    expected_failed_checks=expected_failures,
-)
-def test_scikit_learn_contract(estimator, check):
-    check(estimator)
 
 
 @pytest.mark.parametrize("shape", ["steps", "lines"])

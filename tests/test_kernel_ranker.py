@@ -7,7 +7,6 @@ import numpy as np
 import pandas as pd
 import pytest
 import scipy.sparse as sp
-from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from rankwise import KernelRanker, Preferences, RankSVM, explain_pair, load_model, save_model
 from rankwise.estimators.kernel_ranker import LOSSES, basis_rows
@@ -15,16 +14,6 @@ from rankwise.io.model_file import model_info
 from rankwise.kernels.columns import ColumnFunction
 from rankwise.preprocessing import TableEncoder
 from rankwise.report import Report
-
-DRAWN = "rows are drawn, so that a repeated row is not a doubled weight"
-WEIGHTS = dict.fromkeys(
-    ("check_sample_weight_equivalence_on_dense_data", "check_sample_weight_equivalence_on_sparse_data"), DRAWN
-)
-
-
-@parametrize_with_checks([KernelRanker()], expected_failed_checks=lambda _: WEIGHTS)
-def test_scikit_learn(estimator, check):
-    check(estimator)
 
 
 def wines(n_rows=400, seed=0):

@@ -8,7 +8,6 @@ from scipy.optimize import minimize
 from scipy.special import expit
 from sklearn.base import clone
 from sklearn.metrics import log_loss, make_scorer, mean_absolute_error
-from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from rankwise import HullRanker, HullRankerCV, OrdinalSVM, OrdinalSVMCV, RankSVM, load_model, save_model
 from rankwise.calibration.cumulative import _fences, cumulative_shares, fit_cumulative
@@ -104,12 +103,6 @@ def test_a_model_file_holds_the_choice_and_the_probabilities(tmp_path):
     np.testing.assert_array_equal(copy.predict_proba(X), model.predict_proba(X))
 
 
-@QUIET
-@parametrize_with_checks([OrdinalSVMCV([1e-2, 1e-4], cv=2)])
-def test_scikit_learn_conventions(estimator, check):
-    check(estimator)
-
-
 # HullRankerCV
 
 PARTIAL = [(2, 0), (3, 1)]
@@ -164,14 +157,6 @@ def test_rows_without_a_label_are_in_no_fold():
 def test_a_hull_without_slacks_has_no_alpha():
     with pytest.raises(ValueError, match=r"slack='none' has no alpha to choose; use HullRanker\."):
         HullRankerCV(slack="none").fit(X, Y)
-
-
-@QUIET
-@pytest.mark.filterwarnings("ignore:All scores are equal")
-@pytest.mark.filterwarnings("ignore:y holds text")
-@parametrize_with_checks([HullRankerCV([1e-2, 1e-3], cv=2, tol=1e-12)])
-def test_scikit_learn_conventions_of_hulls(estimator, check):
-    check(estimator)
 
 
 # Class weights

@@ -17,7 +17,6 @@ from sklearn.model_selection import GridSearchCV, cross_val_predict, cross_val_s
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils import get_tags
-from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import independent
 import reference
@@ -36,24 +35,6 @@ def data(n=60, n_levels=4, noise=0.4, seed=0):
 
 
 # scikit-learn's own checks
-
-
-def expected_failures(estimator):
-    """A kernel separates the training rows of the check, and then no weight moves a boundary."""
-    return {"check_class_weight_classifiers": "rows are separable"} if estimator.kernel == "rbf" else {}
-
-
-@parametrize_with_checks(
-    [
-        OrdinalSVM(),
-        OrdinalSVM(loss="squared_hinge", thresholds="min_error"),
-        OrdinalSVM(kernel="rbf", thresholds="min_error", error="zero_one"),
-    ],
-    expected_failed_checks=expected_failures,
-)
-@pytest.mark.filterwarnings("ignore:y holds text, ordered alphabetically")
-def test_scikit_learn_conventions(estimator, check):
-    check(estimator)
 
 
 def test_tags_and_metadata():

@@ -20,7 +20,6 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.metrics.pairwise import rbf_kernel
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import MinMaxScaler, StandardScaler
-from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import independent
 import reference
@@ -62,15 +61,6 @@ def regression(X, pairs, alpha):
     model = LogisticRegression(C=1 / (2 * alpha), fit_intercept=False, tol=1e-12, solver="newton-cholesky")
     differences = sign[:, None] * (X[better] - X[worse])
     return model.fit(differences, sign, sample_weight=weight).coef_[0]
-
-
-@FEW_CANDIDATES
-@UNCERTIFIED
-@parametrize_with_checks(
-    [RankLogistic(), RankLogistic(1.0, kernel="rbf", tol=1e-20), RankLogisticCV(alphas=[1e-2, 1e-4], cv=3)]
-)
-def test_scikit_learn_conventions(estimator, check):
-    check(estimator)
 
 
 # The optimum

@@ -14,7 +14,6 @@ from sklearn.exceptions import ConvergenceWarning, NotFittedError
 from sklearn.metrics.pairwise import rbf_kernel
 from sklearn.model_selection import GridSearchCV
 from sklearn.utils import get_tags
-from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import reference
 from rankwise import NoPairsError, Preferences, RankRLS
@@ -676,11 +675,6 @@ def test_a_matrix_that_is_singular_up_to_rounding_is_solved_by_its_spectrum():
 
 
 # As users meet it
-
-
-@parametrize_with_checks([RankRLS(), RankRLS(cost="unit", solver="cg", tol=1e-10), RankRLS(kernel="rbf")])
-def test_scikit_learn_conventions(estimator, check):
-    check(estimator)
 
 
 def test_tags_clone_and_pickle():

@@ -7,7 +7,6 @@ import numpy as np
 import pytest
 from sklearn.base import clone
 from sklearn.model_selection import KFold, RepeatedKFold
-from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from rankwise import NoPairsError, Preferences, RankRLS, RankRLSCV
 from rankwise.data.design import MemoryDesign
@@ -30,18 +29,6 @@ def data(n=60, n_queries=6, n_levels=4, seed=0):
 
 
 # RankRLSCV
-
-
-@FEW_CANDIDATES
-@parametrize_with_checks(
-    [
-        RankRLSCV(),
-        RankRLSCV(alphas=[1e-2, 1e-4], cv=3),
-        RankRLSCV(alphas=[1e-2, 1e-4], kernel="rbf"),
-    ]
-)
-def test_scikit_learn_conventions(estimator, check):
-    check(estimator)
 
 
 @pytest.mark.parametrize("parameters", [{}, {"kernel": "rbf"}, {"ties": "drop"}, {"cost": "unit"}])

@@ -18,7 +18,6 @@ from sklearn.model_selection import GridSearchCV, GroupKFold, StratifiedKFold, c
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils import get_tags
-from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import independent
 import reference
@@ -54,19 +53,6 @@ def right_order(y, scores, qid=None):
 
 
 # scikit-learn's own checks
-
-
-@FEW_CANDIDATES
-@parametrize_with_checks(
-    [
-        RankSVM(),
-        RankSVM(loss="squared_hinge"),
-        RankSVM(kernel="rbf"),
-        RankSVMCV(alphas=[1e-2, 1e-4], cv=3),
-    ]
-)
-def test_scikit_learn_conventions(estimator, check):
-    check(estimator)
 
 
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])

@@ -8,7 +8,6 @@ import polars as pl
 import pytest
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
-from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from rankwise import (
     BoostedRanker,
@@ -38,11 +37,6 @@ NAMES = [
     "grape is missing", "tasted", "tasted is missing",
 ]  # fmt: skip
 FRAMES = {"pandas": pd.DataFrame, "polars": pl.DataFrame}
-
-
-@parametrize_with_checks([TableEncoder()])
-def test_scikit_learn_contract(estimator, check):
-    check(estimator)
 
 
 @pytest.mark.parametrize("library", FRAMES)

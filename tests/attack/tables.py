@@ -50,7 +50,9 @@ def case(rng):
         expected = METHODS[method](alpha).fit(days(features(table)), table["y"], qid=table["q"])
         assert result is not None, "a sound table was refused"
         close(load_model(model).objective_, expected.objective_)
-        changed, sound = CHANGES[choice(rng, list(CHANGES))](rng, table)
+        # Curves have a value of their own for empty cells.
+        changes = [change for change in CHANGES if method != "curve" or change != "empty_cell"]
+        changed, sound = CHANGES[choice(rng, changes)](rng, table)
         suffixes = SUFFIXES if changed.columns.is_unique else SUFFIXES[:-1]
         test = write(folder / f"test{choice(rng, suffixes)}", changed)
         compared = use(rng, folder, model, test, changed, sound, table, expected)

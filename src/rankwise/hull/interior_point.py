@@ -21,6 +21,8 @@ STEP_FRACTION = 0.995
 PATIENCE = 5
 # Without slacks: a typical margin, relative to the size of the rows.
 USUAL_MARGIN = 0.1
+# Below this relative gap, the rounding errors of a step matter: it is refined.
+REFINED = 1e-5
 # The objective of the zero function is computed to this relative gap.
 ZERO_TOL = 1e-10
 
@@ -172,11 +174,13 @@ class _Iterate:
         primal = self._left(self.f, self.t, self.y, 1.0) - self.exists * self.s
         product = self.s * self.z
         centre = float(product.sum()) / self.exists.sum()
-        *_, s, z = self._direction(newton, dual, primal, product)
+        *_, s, z = self._solved(newton, dual, primal, product)
         length = _longest(self.s, s, self.z, z)
         after = float((self.s + length * s) @ (self.z + length * z)) / self.exists.sum()
         corrected = product + s * z - self.exists * centre * (after / centre) ** 3
-        change = self._direction(newton, dual, primal, corrected)
+        change = self._solved(newton, dual, primal, corrected)
+        if newton.is_direct and relative_gap < REFINED:
+            change = self._refined(newton, dual, change)
         length = min(1.0, STEP_FRACTION * _longest(self.s, change[3], self.z, change[4]))
         if not (length > 1e-10 and all(np.isfinite(part).all() for part in change)):
             return False
@@ -185,10 +189,14 @@ class _Iterate:
         return True
 
     def _slack_gradient(self) -> FloatVector:
-        weight = self.scale * self.program.weight
-        return 2.0 * weight * self.y if self.program.slack == "squared" else weight
+        if self.program.slack == "squared":
+            return self._slack_curvature() * self.y
+        return self.scale * self.program.weight
 
-    def _direction(
+    def _slack_curvature(self) -> FloatVector | float:
+        return 2.0 * self.scale * self.program.weight if self.program.slack == "squared" else 0.0
+
+    def _solved(
         self,
         newton: HullNewton,
         dual: tuple[FloatVector, FloatVector, FloatVector],
@@ -200,6 +208,25 @@ class _Iterate:
         w, t, y = newton.solve(-dual[0] - self.design.rmatvec(force), -dual[1] - imbalance, -dual[2] - held)
         s = self._left(self.design.matvec(w)[self.program.row], t, y, 0.0) + primal
         return w, t, y, s, -(product + self.z * s) / self.s
+
+    def _refined(
+        self,
+        newton: HullNewton,
+        dual: tuple[FloatVector, FloatVector, FloatVector],
+        change: tuple[FloatVector, ...],
+    ) -> tuple[FloatVector, ...]:
+        """Remove the dual residuals that a step leaves.
+
+        The system is badly conditioned near the optimum: rounding errors unbalance the multipliers, which
+        loosens the bound.
+        """
+        w, _, y, _, z = change
+        force, imbalance, held = self._forces(z)
+        slack = dual[2] + self._slack_curvature() * y - held if self.has_slack else np.zeros_like(held)
+        weights = dual[0] + self.scale * self.penalty.gradient(w) - self.design.rmatvec(force)
+        none = np.zeros_like(z)
+        correction = self._solved(newton, (weights, dual[1] - imbalance, slack), none, none)
+        return tuple(part + further for part, further in zip(change, correction, strict=True))
 
 
 def _longest(s: FloatVector, change_s: FloatVector, z: FloatVector, change_z: FloatVector) -> float:

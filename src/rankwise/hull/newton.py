@@ -49,26 +49,37 @@ class HullNewton:
         self.design, self.program, self.penalty, self.scale = design, program, penalty, scale
         below, above, positive, edge = np.split(ratio, cuts)
         self.below, self.above = below, above
-        self.inverse = self._inverse_curve(positive)
+        self.inverse, self.rest = self._inverse_curve(positive)
         self.lean = below - above
-        self.R = program.row_sums(below + above - self.lean**2 * self.inverse)
+        # Written without differences, which would cancel if one constraint of a unit is far tighter.
+        self.R = program.row_sums(4.0 * below * above * self.inverse + (below + above) * self.rest)
         self.C = self._threshold_rows()
         self.T = self._threshold_block(edge)
-        direct = design.shape[1] <= MAX_DIRECT
-        self._solve = self._factored() if direct else self._iterative(0.03 * min(1.0, 100.0 * relative_gap))
+        self.is_direct = design.shape[1] <= MAX_DIRECT
+        tolerance = 0.03 * min(1.0, 100.0 * relative_gap)
+        self._solve = self._factored() if self.is_direct else self._iterative(tolerance)
 
-    def _inverse_curve(self, positive: FloatVector) -> FloatVector:
-        """Return the inverse of each slack's curvature, zero without slacks."""
+    def _inverse_curve(self, positive: FloatVector) -> tuple[FloatVector, FloatVector]:
+        """Return the inverse of each slack's curvature, and the share that is not due to the bounds.
+
+        Without slacks they are zero and one.
+        """
         p = self.program
         if p.slack == "none":
-            return np.zeros(p.n_units)
-        own = positive if p.slack == "absolute" else 2.0 * self.scale * p.weight
-        return 1.0 / (self.below + self.above + own)
+            return np.zeros(p.n_units), np.ones(p.n_units)
+        rest = positive if p.slack == "absolute" else 2.0 * self.scale * p.weight
+        inverse = 1.0 / (self.below + self.above + rest)
+        return inverse, rest * inverse
 
     def _threshold_rows(self) -> NDArray:
         """Compute C X."""
-        p, share = self.program, self.lean * self.inverse
-        entries = np.column_stack([-self.below * (1.0 - share), -self.above * (1.0 + share)])
+        p, inverse = self.program, self.inverse
+        entries = np.column_stack(
+            [
+                -self.below * (2.0 * self.above * inverse + self.rest),
+                -self.above * (2.0 * self.below * inverse + self.rest),
+            ]
+        )
         columns = np.column_stack([p.low, p.high]) % (p.n_thresholds + 1)
         shape = (p.n_rows, p.n_thresholds + 1)
         by_row = sp.csr_matrix((entries.ravel(), columns.ravel(), 2 * p.row_begin), shape=shape)
@@ -79,8 +90,8 @@ class HullNewton:
         low, high = p.low % n, p.high % n  # -1 becomes an extra threshold, which is removed below
         both = self.below * self.above * self.inverse
         entries = [
-            (low, low, self.below - self.below**2 * self.inverse),
-            (high, high, self.above - self.above**2 * self.inverse),
+            (low, low, both + self.below * self.rest),
+            (high, high, both + self.above * self.rest),
             (low, high, both),
             (high, low, both),
             (p.edge_low, p.edge_low, edge),

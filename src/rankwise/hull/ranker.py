@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
@@ -52,8 +52,6 @@ from rankwise.solvers.result import Monitor, SolverResult
 SEPARATION = 1e-7
 # Beyond MAX_DIRECT weights the Newton system is solved inexactly, and a smaller gap would cost many steps.
 INEXACT_TOL = 1e-4
-# A fit that makes no further progress has reached the rounding errors if its relative gap is below this.
-ROUNDED = 1e-7
 # Features whose means are this many times larger than their spread are centred, to avoid cancellation.
 OFFSET = 10.0
 
@@ -282,8 +280,6 @@ class BaseHullRanker(BaseRanker):
         )
         if not np.isfinite(optimum.objective):
             raise ValueError(self._why_not_separable(graph, optimum, result))
-        if result.status == "stalled" and optimum.gap <= ROUNDED * optimum.objective:
-            result = replace(result, status="converged")
         constant = None if zero is None else constant_optimum(program, optimum, zero, tol)
         if constant is None:
             return optimum, result
@@ -405,8 +401,7 @@ class HullRanker(BaseHullRanker, HullParameters, Strength):
     solver : "auto" or "interior_point"
     tol : float
         The fit stops when the gap is at most `tol` times the objective and, as in all estimators, times the
-        attainable improvement, J(0) - J*. A fit that rounding ends earlier is accepted up to a gap of 1e-7
-        times the objective. With more than 2000 features and rows, 1e-4 is enough.
+        attainable improvement, J(0) - J*. With more than 2000 features and rows, 1e-4 is enough.
     max_iter : int
     callback : callable, optional
         Called with a state (iteration, objective, bound, gap, seconds, coef) after each iteration; a true
