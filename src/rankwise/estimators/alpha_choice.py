@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from functools import partial
 from numbers import Integral
-from typing import Any
+from typing import Any, Self
 
 from numpy.typing import ArrayLike
 from sklearn.utils import check_random_state
 
 from rankwise.core.types import FloatArray
 from rankwise.estimators.base import BaseRanker
-from rankwise.estimators.inputs import labels_alone, read_validation
+from rankwise.estimators.inputs import labels_alone, read_validation, require_here
+from rankwise.leave_out.newton_search import NewtonLeftOut
 from rankwise.model_selection.folds import Folds
 from rankwise.model_selection.remote_search import RemoteFolds, suits_remote_search
 from rankwise.model_selection.search import CHANCE, MOST_LARGER, Choice, HeldOut, Search, has_risen
@@ -46,6 +47,8 @@ class ChoosesAlpha(BaseRanker):
     pooled = False
     alphas: ArrayLike | None
     alphas_: FloatArray
+    alpha_: Any
+    cv_errors_: FloatArray
     cv: Any
     scoring: Any
     callback: Any = None
@@ -83,6 +86,28 @@ class ChoosesAlpha(BaseRanker):
             folds.split(DEFAULT_FOLDS if self.cv is None else self.cv, y, qid, seed_of(self.random_state))
         else:
             folds.splits = [read_validation(self, validation)]
+
+    def _fit_chosen(self, fits: Any, y: Any, qid: ArrayLike | None, validation: Any) -> Self:
+        """Choose alpha, and fit all rows."""
+        held_out: Any = self._held_out(fits.problem, y, qid)
+        held_out.design = fits.space.design
+        self.alphas_ = held_out.candidates(self.alphas)
+        if validation is None and isinstance(self.cv, str):
+            require_here(fits.problem.X, f"cv={self.cv!r}")
+            held_out = NewtonLeftOut(held_out, fits, self.cv)
+        else:
+            self._split(held_out, y, qid, validation)
+        choice = self._choice(held_out)
+        self._calibrate_by(held_out, choice)
+        self.cv_errors_ = choice.errors
+        self.alpha_, result = fits.chosen(choice, held_out)
+        fits.keep(self, result)
+        if self.alpha_ == choice.alpha:
+            choice.warn_at_edge()
+        return self
+
+    def _calibrate_by(self, held_out: Any, choice: Choice) -> None:
+        """Learn what probabilities need from the rows held out; here there are none."""
 
     def _choice(self, held_out: HeldOut) -> Choice:
         """Compare the candidates `alphas_`, and keep those that were visited: all that the user gave."""

@@ -11,6 +11,7 @@ from sklearn.base import clone
 from rankwise import estimators
 from rankwise.data.backends import backend_of, in_memory
 from rankwise.data.row_parts import whole_queries_of
+from rankwise.estimators.fits import adopt
 from rankwise.estimators.inputs import read_preferences
 from rankwise.losses import Smooth, loss_class
 from rankwise.model_selection.search import EdgeOfGridWarning
@@ -43,11 +44,7 @@ def fit_with_chosen_alpha(model: Any, X: Any, y: Any, qid: Any, sample_weight: A
             searched = searching(**given).fit(X, y, qid=qid, sample_weight=sample_weight)
         except (NoPairsError, FewRowsError):
             searched = _fitted_to_few_rows(model, X, y, qid, sample_weight)
-    parameters = model.get_params(deep=False)
-    for name in [name for name in vars(model) if name.endswith("_") and not name.startswith("_")]:
-        del model.__dict__[name]  # of a previous fit
-    model.__dict__.update({name: value for name, value in vars(searched).items() if name not in known})
-    model.__dict__.update(parameters)
+    adopt(model, searched)
     return model
 
 

@@ -24,10 +24,10 @@ from rankwise.core.warn import warn_caller
 from rankwise.data.backends import backend_of, in_memory
 from rankwise.data.column_kinds import require_numbers
 from rankwise.data.dates import with_days
-from rankwise.data.design import Design
+from rankwise.data.design import Design, as_design
 from rankwise.estimators.inputs import check_linear, mixes_queries, read_preferences, read_problem, read_row
-from rankwise.estimators.spaces import function_space
 from rankwise.kernels.functions import SCALES, KernelSum, Linear
+from rankwise.kernels.parameters import is_linear, kernel_map_of
 from rankwise.losses import Hinge
 from rankwise.metrics import ranking_error
 from rankwise.model_selection.grids import margin_alphas
@@ -232,8 +232,12 @@ class BaseRanker(BaseEstimator):
         return [read_preferences(y, qid, None, getattr(self, "pair_weight", None))]
 
     def space(self, problem: Problem) -> Space:
-        """Return the function space of a problem."""
-        return function_space(self, problem)
+        """Return the rows of a problem themselves, or the features of the kernel map."""
+        n_threads = thread_count(self.n_jobs)
+        if is_linear(self):
+            return Space(as_design(problem.X, n_threads=n_threads))
+        kernel_map = kernel_map_of(self, problem.scales)
+        return Space(kernel_map.fit_design(problem.X, n_threads), kernel_map)
 
     def grid(self, problem: Problem, design: Design | None = None) -> FloatVector:
         """Return powers of ten down from the alpha at which scores spread over about one margin.

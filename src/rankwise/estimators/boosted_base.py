@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, ClassVar
@@ -15,7 +15,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from rankwise.calibration.pair_probability import PairProbability
 from rankwise.core.checks import check_count, check_positive
-from rankwise.core.stored import Array, Numbers, Value, are_categories
+from rankwise.core.stored import Array, Declaration, Numbers, Value, are_categories
 from rankwise.core.threads import is_forked, openmp_threads, thread_count
 from rankwise.core.types import FloatArray, FloatVector
 from rankwise.data.backends import backend_of
@@ -32,6 +32,7 @@ from rankwise.estimators.tree_growth import (
     import_lightgbm,
 )
 from rankwise.model_selection.scoring import Scoring, as_scoring
+from rankwise.model_selection.tunable import Fit
 from rankwise.objectives._gradient import OBJECTIVES, check_loss
 
 # Parameters of the growth of trees, with their names in LightGBM.
@@ -57,7 +58,7 @@ class Trees:
 
     trees_: str
 
-    stored: ClassVar = {"trees_": Value((str,), required=True)}
+    stored: ClassVar[Mapping[str, Declaration]] = {"trees_": Value((str,), required=True)}
 
     def conflicts(self, n_features: int) -> Iterator[str]:
         """Refuse trees that rows could not be scored with; the error has the reason."""
@@ -248,7 +249,7 @@ class BaseBoostedRanker(PairProbability, BaseRanker):
         """Keep the first trees of LightGBM's object as those of the model."""
         self.__dict__.pop("_booster", None)  # of a previous fit
         text = booster.model_to_string(num_iteration=max(n_trees, 1))
-        self.trees_ = tree_text.reduced(text, self.n_features_in_)
+        self.store(Fit(Trees(tree_text.reduced(text, self.n_features_in_))))
         self.n_iter_ = self._booster.num_trees()
         self.feature_importances_ = self._importances()
         if not self.feature_importances_.any():

@@ -312,6 +312,15 @@ def best_kept(model: BaseRanker) -> Iterator[None]:
         raise
 
 
+def adopt(model: BaseRanker, fitted: BaseRanker) -> None:
+    """Store what another estimator has learned, in place of what the model has learned."""
+    parameters = {*model.get_params(deep=False), *fitted.get_params(deep=False)}
+    for name in [name for name in vars(model) if name.endswith("_") and name not in parameters]:
+        del model.__dict__[name]
+    learned = {name: value for name, value in vars(fitted).items() if name not in parameters}
+    model.__dict__.update(learned)
+
+
 def starting_weights(model: BaseRanker, n_weights: int) -> FloatVector | None:
     """Return the weights of a checkpoint or, under warm_start, of the previous fit if there are as many."""
     saved = getattr(model.callback, "starting_weights", None)

@@ -39,7 +39,6 @@ from rankwise.estimators.inputs import require_labels
 from rankwise.estimators.pairwise import PairwiseRanker
 from rankwise.estimators.parameters import OrdinalParameters, Running, Strength, WarmStart
 from rankwise.estimators.rank_svm import RankSVM
-from rankwise.estimators.spaces import function_space
 from rankwise.kernels.parameters import is_linear
 from rankwise.model_selection.folds import Folds
 from rankwise.model_selection.tunable import Problem
@@ -128,7 +127,7 @@ class BaseOrdinalSVM(ClassifierMixin, PairwiseRanker):
 
     def fits(self, problem: Problem, hint: bool = False, alone: bool = False) -> OrdinalFits:
         """Return the fits to a problem for any alpha; `hint` checks the scale of the features."""
-        space = function_space(self, problem)
+        space = self.space(problem)
         solver = chosen_solver(self.loss, self.solver)
         return OrdinalFits(self, hinted(space, self) if hint else space, problem, solver)
 

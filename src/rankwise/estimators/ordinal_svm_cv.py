@@ -93,20 +93,14 @@ class OrdinalSVMCV(ChoosesAlpha, BaseOrdinalSVM, Running, OrdinalParameters, Com
         self.classes_ = ranks.classes
         if validation is not None:
             require_here(fits.problem.X, "validation")
-        held_out = self._held_out(fits.problem, labels, None)
-        held_out.design = fits.space.design
-        self.alphas_ = held_out.candidates(self.alphas)
-        self._split(held_out, labels, None, validation)
+        self._fit_chosen(fits, labels, None, validation)
+        self._finish(X, fits.problem, ranks, self.alpha_)
+        return self
+
+    def _split(self, folds: Folds, y: Any, qid: ArrayLike | None, validation: Any) -> None:
+        super()._split(folds, y, qid, validation)
         if validation is not None:
             self._check_known(validation[1])
-        choice = self._choice(held_out)
-        self.cv_errors_ = choice.errors
-        self.alpha_, result = fits.chosen(choice, held_out)
-        fits.keep(self, result)
-        self._finish(X, fits.problem, ranks, self.alpha_)
-        if self.alpha_ == choice.alpha:
-            choice.warn_at_edge()
-        return self
 
     def _check_known(self, y: Any) -> None:
         """Refuse labels of validation rows none of which is a class: no distance could be measured."""

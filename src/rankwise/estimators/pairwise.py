@@ -14,16 +14,9 @@ from rankwise.data.design import Design
 from rankwise.estimators.alpha_choice import ChoosesAlpha
 from rankwise.estimators.auto_alpha import AUTO, fit_with_chosen_alpha
 from rankwise.estimators.base import PENALTY, BaseRanker
-from rankwise.estimators.fits import (
-    PairwiseFits,
-    best_kept,
-    hinted,
-    starting_weights,
-)
+from rankwise.estimators.fits import PairwiseFits, best_kept, hinted, starting_weights
 from rankwise.estimators.fold_descents import fold_descents
-from rankwise.estimators.inputs import require_here
-from rankwise.estimators.spaces import function_space, strength, with_scales
-from rankwise.leave_out.newton_search import NewtonLeftOut
+from rankwise.estimators.spaces import strength, with_scales
 from rankwise.losses import PairwiseLoss, formula_of, loss_over
 from rankwise.model_selection.tunable import Problem, Space
 from rankwise.preferences import Preferences
@@ -97,7 +90,7 @@ class PairwiseRanker(BaseRanker):
         With `alone` there is one fit, and its alpha counts in the choice of the solver.
         """
         problem = with_scales(self, problem, self._rough_path)
-        space = function_space(self, problem)
+        space = self.space(problem)
         alpha = strength(self) if alone else None
         solver = chosen_solver(self.loss, self.solver, space.design, problem.preferences, alpha)
         return PairwiseFits(self, hinted(space, self) if hint else space, problem, solver)
@@ -149,18 +142,4 @@ class PairwiseRankerCV(ChoosesAlpha, PairwiseRanker):
         """
         self.check_parameters()
         fits = self.fits(self.problem(X, y, qid, sample_weight, validation is None), hint=True)
-        held_out: Any = self._held_out(fits.problem, y, qid)
-        held_out.design = fits.space.design
-        self.alphas_ = held_out.candidates(self.alphas)
-        if validation is None and isinstance(self.cv, str):
-            require_here(fits.problem.X, f"cv={self.cv!r}")
-            held_out = NewtonLeftOut(held_out, fits, self.cv)
-        else:
-            self._split(held_out, y, qid, validation)
-        choice = self._choice(held_out)
-        self.cv_errors_ = choice.errors
-        self.alpha_, result = fits.chosen(choice, held_out)
-        fits.keep(self, result)
-        if self.alpha_ == choice.alpha:
-            choice.warn_at_edge()
-        return self
+        return self._fit_chosen(fits, y, qid, validation)

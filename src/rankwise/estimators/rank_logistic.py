@@ -224,15 +224,13 @@ class RankLogisticCV(
     plain = RankLogistic
     default_scoring = "log_loss"
 
-    def _choice(self, held_out: Any) -> Choice:
+    def _calibrate_by(self, held_out: Any, choice: Choice) -> None:
         self._fold_temperature = 1.0
-        choice = super()._choice(held_out)
         if self.calibrated:
             (found,) = held_out.scores(np.array([choice.alpha]))
             self._fold_temperature = common_temperature(
                 [(Logistic(outputs[0], average=self.average), scores[0]) for outputs, scores in found]
             )
-        return choice
 
     def store(self, fit: Fit) -> None:
         """Store a fit, with the function divided by the temperature of the folds."""

@@ -1,4 +1,4 @@
-"""Function spaces: linear functions of the features, or the span of a kernel, whose scales may be learned."""
+"""The scales of features that a kernel may learn before a fit, and alpha with them."""
 
 from __future__ import annotations
 
@@ -8,22 +8,12 @@ from typing import TYPE_CHECKING
 
 from rankwise.core.threads import thread_count
 from rankwise.core.types import FloatArray
-from rankwise.data.design import as_design
 from rankwise.estimators.feature_scales import learn_scales
-from rankwise.kernels.parameters import is_learned, is_linear, kernel_map_of
-from rankwise.model_selection.tunable import Problem, Space
+from rankwise.kernels.parameters import is_learned, is_linear
+from rankwise.model_selection.tunable import Problem
 
 if TYPE_CHECKING:
     from rankwise.estimators.base import BaseRanker
-
-
-def function_space(model: BaseRanker, problem: Problem) -> Space:
-    """Return the rows themselves, or the features of the kernel map."""
-    n_threads = thread_count(model.n_jobs)
-    if is_linear(model):
-        return Space(as_design(problem.X, n_threads=n_threads))
-    kernel_map = kernel_map_of(model, problem.scales)
-    return Space(kernel_map.fit_design(problem.X, n_threads), kernel_map)
 
 
 def with_scales(

@@ -13,6 +13,7 @@ from numpy.typing import ArrayLike
 from rankwise.core.checks import as_array, check_count
 from rankwise.core.threads import with_one_blas_thread
 from rankwise.estimators.alpha_choice import ChoosesAlpha, seed_of
+from rankwise.estimators.fits import adopt
 from rankwise.estimators.inputs import read_rows, read_validation, require_labels
 from rankwise.estimators.parameters import Candidates, Comparison, HullParameters
 from rankwise.hull.ranker import BaseHullRanker, HullRanker
@@ -94,12 +95,12 @@ class HullRankerCV(ChoosesAlpha, BaseHullRanker, HullParameters, Comparison, Can
         held_out.model.set_params(class_weight=None)  # already included in the weights of the graph
         self.alphas_ = held_out.candidates(self.alphas)
         self._split(held_out, labels, None, validation)
-        choice = self._choice(held_out)
-        self.alpha_, self.cv_errors_ = choice.alpha, choice.errors
-        model = self.with_alpha(self.alpha_)
+        choice, scoring = self._choice(held_out), self.scoring_
+        model = self.with_alpha(choice.alpha)
         model.fit(X, y, unlabelled=unlabelled, sample_weight=sample_weight)
-        taken = {*self.get_params(deep=False), "alpha"}
-        self.__dict__.update({name: value for name, value in vars(model).items() if name not in taken})
+        adopt(self, model)
+        self.alpha_, self.alphas_, self.cv_errors_ = choice.alpha, choice.alphas, choice.errors
+        self.scoring_ = scoring
         choice.warn_at_edge()
         return self
 
