@@ -6,14 +6,15 @@ from pathlib import Path
 # Column, row, name, what it holds, folder.
 BOXES = [
     (0, 0, "X, y, qid", "what the user has", ""),
-    (1, 0, "Problem", "design, preferences, names", "estimators/"),
+    (1, 0, "Problem", "rows, preferences", "estimators/inputs.py"),
     (0, 1, "Design", "X w and X' c, with their errors", "data/"),
     (1, 1, "Loss", "value, and one number per row", "losses/"),
     (2, 1, "Objective", "loss(X w) + alpha ||w||^2", "solvers/objective.py"),
     (2, 2, "Method", "Bundle: certificate, step", "solvers/bundle.py"),
     (1, 2, "run", "certificate, stop? step", "solvers/run.py"),
     (0, 2, "SolverResult", "weights, gap, status, history", "solvers/result.py"),
-    (0, 3, "RankSVM", "coef_, objective_, gap_", "estimators/"),
+    (0, 3, "Fit", "function, result", "model_selection/tunable.py"),
+    (1, 3, "RankSVM", "coef_, objective_, gap_", "estimators/"),
 ]
 # From box, to box, word.
 ARROWS = [
@@ -25,7 +26,8 @@ ARROWS = [
     (4, 5, ""),
     (5, 6, "steps"),
     (6, 7, "ends"),
-    (7, 8, "store"),
+    (7, 8, ""),
+    (8, 9, "store"),
 ]
 WIDTH, HEIGHT, ACROSS, DOWN, MARGIN = 230, 74, 300, 122, 12
 INK, GREY = "#2b2b2b", "#8a8f94"
