@@ -165,11 +165,15 @@ def undeclared(model: Any) -> Iterator[str]:
             yield name
 
 
+_DECLARED: dict[type, dict[str, Declaration]] = {}
+
+
 def declared(kind: type) -> dict[str, Declaration]:
     """Return the declarations of a class and its bases; those of the class itself take precedence."""
-    found: dict[str, Declaration] = {}
-    for base in reversed(kind.__mro__):
-        for functions in vars(base).get("functions", ()):
-            found |= functions.stored
-        found |= vars(base).get("stored", {})
-    return found
+    if kind not in _DECLARED:
+        found = _DECLARED[kind] = {}
+        for base in reversed(kind.__mro__):
+            for function in vars(base).get("functions", ()):
+                found |= function.stored
+            found |= vars(base).get("stored", {})
+    return _DECLARED[kind]

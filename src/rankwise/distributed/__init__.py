@@ -17,7 +17,7 @@ The modules, from the workers up:
 
 from typing import TYPE_CHECKING
 
-from rankwise.core.lazy import lazy_names
+from rankwise.core.lazy import lazy_imports
 from rankwise.data.backends import register
 from rankwise.data.design import zero_scores
 from rankwise.distributed.backend import DaskBackend
@@ -54,9 +54,7 @@ __all__ = [
 ]
 
 # Pipelines import scikit-learn's steps.
-__getattr__, _ = lazy_names(
-    __name__, {"rankwise.distributed.pipelines": ["fit_pipeline", "fit_steps", "lazy_predictions"]}
-)
+__getattr__ = lazy_imports(__name__)[0]
 
 register(DaskBackend())
 squares_of.register(RemotePreferences, remote_squares)

@@ -260,7 +260,7 @@ class BaseRanker(BaseEstimator):
     def function(self) -> Any:
         """The function of the fit, of a class in `functions`."""
         *others, last = self.functions
-        kind = next((kind for kind in others if set(kind.stored) <= set(vars(self))), last)
+        kind = next((kind for kind in others if kind.stored.keys() <= vars(self).keys()), last)
         return kind(**{name: getattr(self, name) for name in kind.stored})
 
     def store(self, fit: Fit) -> None:

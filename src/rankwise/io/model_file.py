@@ -39,7 +39,7 @@ from rankwise.io.model_values import decode, from_node, to_node
 __all__ = ["ModelFileError", "ModelInfo", "load_model", "model_info", "save_model"]
 
 # Models of items, which have no rows to score.
-LEADERBOARDS = ("BradleyTerry",)
+LEADERBOARDS: dict[str, type[BaseEstimator]] = {"BradleyTerry": estimators.BradleyTerry}
 # The number of basis rows that are scored when a kernel model is loaded, besides the largest.
 BASIS_ROWS = 16
 
@@ -196,13 +196,12 @@ def _model_to_node(model: Any, contents: Contents) -> dict[str, Any]:
     return _ranker_to_node(model, contents, last=False)
 
 
-def _class_of(name: Any) -> type[BaseEstimator]:
-    """Return the estimator of a name whose fits a file can hold; nothing else is imported or called."""
-    if name in estimators.__all__:
-        kind: type[BaseEstimator] = getattr(estimators, name)
-        if issubclass(kind, BaseRanker) or name in LEADERBOARDS:
-            return kind
-    raise ModelFileError(f"this version of rankwise has no estimator named {name!r}")
+def _class_of(name: Any) -> type[Any] | None:
+    """Return the estimator of a name if a file can hold its fits; nothing else is imported or called."""
+    if name in LEADERBOARDS:
+        return LEADERBOARDS[name]
+    kind = getattr(estimators, name) if name in estimators.__all__ else None
+    return kind if kind is not None and issubclass(kind, BaseRanker) else None
 
 
 def ranker_names() -> list[str]:
@@ -210,35 +209,24 @@ def ranker_names() -> list[str]:
     return [name for name in estimators.__all__ if issubclass(getattr(estimators, name), BaseRanker)]
 
 
-def _is_known(model: Any, last: bool) -> bool:
-    """Return whether a model is one that a file can hold, alone or as the last step of a pipeline."""
-    name = type(model).__name__
-    is_public = name in estimators.__all__ and getattr(estimators, name) is type(model)
-    return is_public and (isinstance(model, BaseRanker) or (name in LEADERBOARDS and not last))
-
-
 def _ranker_to_node(ranker: Any, contents: Contents, last: bool = True) -> dict[str, Any]:
-    if not _is_known(ranker, last):
-        accepted = ", ".join([*ranker_names(), *LEADERBOARDS] if not last else ranker_names())
+    kind = type(ranker)
+    if _class_of(kind.__name__) is not kind or (last and kind.__name__ in LEADERBOARDS):
+        accepted = ", ".join([*ranker_names(), *(() if last else LEADERBOARDS)])
         raise ModelFileError(
             f"the model, or the last step of a Pipeline, must be one of {accepted}; got {ranker!r}"
         )
     check_fitted(ranker)
     if callable(getattr(ranker, "kernel", None)):
         raise ModelFileError("its kernel is a function, and only named and precomputed kernels can be stored")
-    if not isinstance(ranker, BaseRanker):
-        known = ranker.get_params(deep=False)
-        return to_node(
-            ranker, {name: value for name, value in vars(ranker).items() if name not in known}, contents
-        )
-    stored = {name: entry for name, entry in declared(type(ranker)).items() if name in vars(ranker)}
-    parts = {name for name, entry in stored.items() if isinstance(entry, Part)}
-    node = to_node(ranker, {name: getattr(ranker, name) for name in stored if name not in parts}, contents)
-    for name in parts:
-        part = getattr(ranker, name)
-        is_ranker = isinstance(part, BaseRanker)
-        held = _ranker_to_node(part, contents) if is_ranker else step_to_node(part, contents)
-        node.setdefault("held", {})[name] = held
+    entries, learned = declared(kind), dict(vars(ranker))
+    omitted = set(learned) - set(entries) if entries else set(ranker.get_params(deep=False))
+    learned = {name: value for name, value in learned.items() if name not in omitted}
+    parts = {name: value for name, value in learned.items() if isinstance(entries.get(name), Part)}
+    node = to_node(ranker, {name: learned[name] for name in learned if name not in parts}, contents)
+    for name, part in parts.items():
+        to_part = _ranker_to_node if isinstance(part, BaseRanker) else step_to_node
+        node.setdefault("held", {})[name] = to_part(part, contents)
     return node
 
 
@@ -259,15 +247,16 @@ def _model_from_node(node: dict[str, Any], arrays: Arrays) -> Any:
 
 
 def _ranker_from_node(node: dict[str, Any], arrays: Arrays) -> Any:
-    kind = _class_of(node["class"])
-    entries = declared(kind) if issubclass(kind, BaseRanker) else None
-    ranker = from_node(kind, entries, node, arrays)
+    if (kind := _class_of(node["class"])) is None:
+        raise ModelFileError(f"this version of rankwise has no estimator named {node['class']!r}")
+    entries = declared(kind)
+    ranker = from_node(kind, entries or None, node, arrays)
     for name, part in node.get("held", {}).items():
-        declaration = None if entries is None else entries.get(name)
+        declaration = entries.get(name)
         if not isinstance(declaration, Part) or part["class"] not in declaration.names:
             raise ModelFileError(f"{name!r} is not the name of a learned attribute")
-        is_step = part["class"] in STEP_NAMES
-        setattr(ranker, name, step_from_node(part, arrays) if is_step else _ranker_from_node(part, arrays))
+        from_part = step_from_node if part["class"] in STEP_NAMES else _ranker_from_node
+        setattr(ranker, name, from_part(part, arrays))
     return ranker
 
 

@@ -29,7 +29,7 @@ def check_attributes(model: Any) -> None:
 
 def _invalid(model: Any) -> Iterator[str]:
     """Yield the attributes that are not as declared, or contradict each other."""
-    if not isinstance(model, BaseRanker):
+    if not declared(type(model)):
         yield from (name for name, is_valid in _leaderboard(model) if not is_valid)
         return
     yield from undeclared(model)
