@@ -9,7 +9,16 @@ from scipy.special import expit
 from sklearn.base import clone
 from sklearn.metrics import log_loss, make_scorer, mean_absolute_error
 
-from rankwise import HullRanker, HullRankerCV, OrdinalSVM, OrdinalSVMCV, RankSVM, load_model, save_model
+from rankwise import (
+    HullRanker,
+    HullRankerCV,
+    OrdinalSVM,
+    OrdinalSVMCV,
+    RankSVM,
+    RankSVMCV,
+    load_model,
+    save_model,
+)
 from rankwise.calibration.cumulative import _fences, cumulative_shares, fit_cumulative
 from rankwise.calibration.thresholds import class_weights
 from rankwise.estimators.ordinal_svm_cv import distance_of_ranks, minus_distance
@@ -34,6 +43,15 @@ ALPHAS = [1.0, 1e-1, 1e-2, 1e-3]
 
 
 # OrdinalSVMCV
+
+
+@QUIET
+def test_rows_are_left_out_as_for_the_utility_alone():
+    options = {"loss": "squared_hinge", "cv": "leave-row-out", "scoring": "error"}
+    ordinal = OrdinalSVMCV(ALPHAS, **options).fit(X, Y)
+    utility = RankSVMCV(ALPHAS, **options).fit(X, Y)
+    np.testing.assert_array_equal(ordinal.cv_errors_, utility.cv_errors_)
+    assert ordinal.alpha_ == utility.alpha_
 
 
 @pytest.mark.parametrize("unknown", [False, True])

@@ -36,7 +36,8 @@ class OrdinalSVMCV(ChoosesAlpha, BaseOrdinalSVM, Running, OrdinalParameters, Com
         as in `RankSVMCV`.
     cv : int, splitter or iterable of (train, test)
         An int assigns rows to folds at random, stratified by rank, the same at each fit unless `random_state`
-        changes.
+        changes. "leave-row-out" leaves each row out once by a Newton step, with `loss="squared_hinge"` and
+        `scoring="error"`: see `RankSVMCV`.
     scoring : str or callable, optional
         The criterion for alpha: by default "distance", the mean absolute error of predicted ranks;
         a measure of utilities as in `RankSVMCV` ("error", "tau"); or a scorer in the manner of scikit-learn,
