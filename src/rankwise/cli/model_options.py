@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+from collections import ChainMap
 from functools import cache
 from typing import Any, get_args
 
@@ -28,7 +29,7 @@ SCALES = ("none", "standard", "minmax", "maxabs", "query-minmax", "query-standar
 # what they are. The choices of a tuple are words.
 OPTIONS: dict[str, tuple[Any, str]] = {
     "loss": (
-        tuple(name.replace("_", "-") for name in (*LOSSES, "least_squares")),
+        ChainMap({"least_squares": None}, LOSSES),  # with the losses that are added to LOSSES later
         "loss of a pair; least-squares is for boosted and kernel alone",
     ),
     "cost": (("magnitude", "unit", "relative"), "target difference of a pair"),
@@ -119,8 +120,8 @@ def _add_parameter(group: Any, name: str, read: Any, text: str) -> None:
         notes.append(f"default: {str(default).replace('_', '-')}")
     kind = next(iter(found.values())).type
     how: dict[str, Any] = {"type": read}
-    if isinstance(read, tuple):
-        how = {"choices": read}
+    if isinstance(read, tuple | ChainMap):
+        how = {"choices": [word.replace("_", "-") for word in read]}
     elif kind is bool:
         how = {"action": "store_true", "default": None}
     elif read is None:
