@@ -228,6 +228,10 @@ def test_demo_needs_no_extra_but_the_report(tmp_path):
         [sys.executable, "-c", WITHOUT_EXTRAS, str(tmp_path)], capture_output=True, text=True
     )
     assert done.returncode == 0, done.stderr
-    assert {"report.md", "search.html", "leaderboard.html", "patients.html"} <= {
-        path.name for path in tmp_path.iterdir()
-    }
+    text = (tmp_path / "report.md").read_text()
+    assert done.stdout.startswith(text)
+    for name in ("search", "leaderboard", "patients"):
+        assert f"{name}.html" in done.stdout
+        assert f"]({name}.png)" in text
+        assert (tmp_path / f"{name}.png").read_bytes().startswith(b"\x89PNG")
+        assert (tmp_path / f"{name}.html").read_text().startswith("<!DOCTYPE html>")
