@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike
 
 from rankwise.core.checks import as_array, check_count
 from rankwise.core.threads import with_one_blas_thread
-from rankwise.estimators.alpha_choice import ChoosesAlpha, seed_of
+from rankwise.estimators.alpha_choice import DEFAULT_FOLDS, ChoosesAlpha, seed_of
 from rankwise.estimators.fits import adopt
 from rankwise.estimators.inputs import read_rows, read_validation, require_labels
 from rankwise.estimators.parameters import Candidates, Comparison, HullParameters
@@ -108,20 +108,14 @@ class HullRankerCV(ChoosesAlpha, BaseHullRanker, HullParameters, Comparison, Can
         """Make stratified folds, or take the validation rows."""
         if validation is not None:
             folds.splits = [read_validation(self, validation)]
-        else:
-            folds.split(self._splits(folds.problem.X, folds.problem.outputs[0].codes), y)
-
-    def _splits(self, X: Any, codes: ArrayLike) -> Any:
-        """Return the splitter into stratified folds."""
-        cv = 5 if self.cv is None else self.cv
-        if not isinstance(cv, Integral):
-            return cv
-        check_count("cv", cv)
-        return list(
-            QueryKFold(int(cv), shuffle=True, random_state=seed_of(self.random_state)).split(
-                X, Preferences.from_scores(codes)
-            )
-        )
+            return
+        cv = DEFAULT_FOLDS if self.cv is None else self.cv
+        if isinstance(cv, Integral):
+            check_count("cv", cv)
+            strata = Preferences.from_scores(folds.problem.outputs[0].codes)
+            splitter = QueryKFold(int(cv), shuffle=True, random_state=seed_of(self.random_state))
+            cv = list(splitter.split(folds.problem.X, strata))
+        folds.split(cv, y)
 
     def outputs(self, y: Any, qid: ArrayLike | None) -> list[Any]:
         """Return the preferences between rows with these labels."""
