@@ -220,6 +220,14 @@ def test_kernels_whose_scores_overflow_are_refused(tmp_path):
             load_model(tmp_path / "model.json")
 
 
+def test_a_learned_gamma_that_no_fit_finds_is_refused(tmp_path):
+    model = KernelRanker().fit(ROWS, LABELS)
+    model.ranker_.gamma_ = 1e308
+    save_model(model, tmp_path / "model.json")
+    with pytest.raises(ModelFileError, match="its gamma_ is invalid"):
+        load_model(tmp_path / "model.json")
+
+
 def test_a_scaler_that_contradicts_itself_is_refused(tmp_path):
     model = make_pipeline(StandardScaler(), RankSVM()).fit(ROWS, LABELS)
     model[0].scale_[1] = 1e-308

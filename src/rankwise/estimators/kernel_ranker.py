@@ -29,6 +29,7 @@ from rankwise.estimators.rank_logistic import RankLogistic
 from rankwise.estimators.rank_rls import RankRLS
 from rankwise.estimators.rank_svm import RankSVM
 from rankwise.kernels.columns import ColumnFunction
+from rankwise.kernels.functions import SCALES
 from rankwise.preferences import Preferences
 from rankwise.preprocessing.table_encoder import TableEncoder
 
@@ -158,7 +159,7 @@ class KernelRanker(PairProbability, BaseRanker, KernelRankerParameters):
             yield "encoder_"
         if function.n_features_in_ != len(encoder.source_columns_) or function.feature_scales_.ndim > 1:
             yield "ranker_"
-        if not 0 < function.gamma_ < np.inf:
+        if not 0 < function.gamma_ <= SCALES.high:
             yield "gamma_"
         if self.kernel_ != function.kernel or self.kernel_ not in KERNELS:
             yield "kernel_"
