@@ -5,6 +5,7 @@ import datetime
 import numpy as np
 import pandas as pd
 import polars as pl
+import pyarrow as pa
 import pytest
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
@@ -20,7 +21,7 @@ from rankwise import (
     load_model,
     save_model,
 )
-from rankwise.data.column_kinds import kind_of
+from rankwise.data.columns import kind_of
 from rankwise.io.model_layout import ModelFileError
 from rankwise.preprocessing import TableEncoder
 
@@ -37,7 +38,7 @@ NAMES = [
     "price", "price is missing", "stars", "organic", "organic is missing", "grape=merlot", "grape=syrah",
     "grape is missing", "tasted", "tasted is missing",
 ]  # fmt: skip
-FRAMES = {"pandas": pd.DataFrame, "polars": pl.DataFrame}
+FRAMES = {"pandas": pd.DataFrame, "polars": pl.DataFrame, "pyarrow": pa.table}
 
 
 @parametrize_with_checks([TableEncoder()])
@@ -58,7 +59,7 @@ def test_columns_of_a_frame(library):
     np.testing.assert_array_equal(rows[2], [21, 0, 3, 1, 1, 0, 0, 1, day + 2, 0])
 
 
-def test_pandas_and_polars_give_the_same_numbers():
+def test_all_libraries_give_the_same_numbers():
     encoders = {name: TableEncoder().fit(frame(COLUMNS)) for name, frame in FRAMES.items()}
     rows = [encoders[fitted].transform(frame(COLUMNS)) for fitted in FRAMES for frame in FRAMES.values()]
     for other in rows[1:]:

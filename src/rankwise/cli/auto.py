@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING, Any
 from rankwise.auto import AutoRanker
 from rankwise.cli.arguments import POSITIVE, UsageError
 from rankwise.cli.interruption import Interruption
-from rankwise.cli.mixed import check_categorical, check_words, framed, is_mixed
+from rankwise.cli.mixed import check_categorical, check_words, is_mixed
 from rankwise.cli.models import SHARED, save_any_model
 from rankwise.core.text import plural
+from rankwise.data.frames import framed
 
 if TYPE_CHECKING:
     from rankwise.cli.data import Data

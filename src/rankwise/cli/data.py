@@ -13,11 +13,12 @@ import numpy as np
 
 from rankwise.cli.arguments import UsageError
 from rankwise.cli.clicks import check_click_options, click_columns, click_preferences
-from rankwise.cli.mixed import framed, has_levels, is_mixed, mixed_rows
+from rankwise.cli.mixed import has_levels, is_mixed, mixed_rows
 from rankwise.cli.row_names import check_names, document_ids, has_row_names, id_column, table_names
 from rankwise.core.columns import fitted_columns, require_same_columns
 from rankwise.core.pipelines import last_step
 from rankwise.core.text import listing, plural
+from rankwise.data.frames import framed
 from rankwise.data.remote_rows import n_queries_of
 from rankwise.data.scores import kept_entries
 from rankwise.io.frames import feature_columns, iter_table, read_outcomes, read_table, read_text_columns

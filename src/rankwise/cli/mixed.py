@@ -13,7 +13,7 @@ from sklearn.impute import SimpleImputer
 from rankwise.cli.arguments import UsageError
 from rankwise.core.pipelines import last_step
 from rankwise.core.text import listing
-from rankwise.data.categories import categories_of
+from rankwise.data.frames import categories_of, framed
 from rankwise.distributed import fit_steps
 from rankwise.estimators.model_scores import ModelScores
 from rankwise.io.mixed_tables import ANY_NUMBER
@@ -33,17 +33,6 @@ LONGEST_LIST = 200
 def is_mixed(X: Any) -> bool:
     """Return whether rows are a `MixedTable`."""
     return hasattr(X, "sources")
-
-
-def framed(X: Any, names: list[str]) -> Any:
-    """Return rows as a frame, for a model that was fitted to one."""
-    try:
-        import pandas as pd
-    except ImportError:
-        import polars as pl
-
-        return pl.DataFrame(X, schema=names, orient="row")
-    return pd.DataFrame(X, columns=names, copy=False)
 
 
 def take_columns(recipe: Recipe, data: Data, options: argparse.Namespace) -> Recipe:

@@ -13,9 +13,8 @@ from numpy.typing import NDArray
 
 from rankwise.core.text import listing
 from rankwise.core.types import FloatVector
-from rankwise.data.column_kinds import words_and_categories
-from rankwise.data.dates import with_days
 from rankwise.data.design import Design, MemoryDesign, as_design
+from rankwise.data.frames import with_days, words_and_categories
 from rankwise.data.scores import compared_scores
 from rankwise.distributed.codec import FixedPoint, decode_counts, encode_scores
 

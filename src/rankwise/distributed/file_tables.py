@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rankwise.core.text import listing
-from rankwise.data.column_kinds import BOOLEAN, NUMBER
+from rankwise.data.columns import BOOLEAN, NUMBER
 from rankwise.distributed.file_parts import FilePart
 from rankwise.io.frames import (
     check_present,

@@ -14,6 +14,7 @@ import scipy.sparse as sp
 from rankwise.core.text import plural
 from rankwise.core.types import IntArray
 from rankwise.data.design import Design
+from rankwise.data.frames import framed
 from rankwise.data.row_parts import RowParts, n_rows_of, some_rows, stacked
 from rankwise.distributed.client import current_engine
 from rankwise.distributed.collections import Partitions, as_partitions, gathered, is_distributed
@@ -167,7 +168,7 @@ def as_blocks(column: Any) -> Partitions:
 
 def rows_between(column: Any, begin: int, end: int) -> Any:
     """Return some of the rows of a column in memory."""
-    return column.iloc[begin:end] if hasattr(column, "iloc") else column[begin:end]
+    return some_rows(column, slice(begin, end))
 
 
 def call(function: Callable[..., Any], common: Common, *columns: Any) -> tuple[Any] | None:
@@ -194,6 +195,4 @@ def as_rows(column: Any) -> Any:
         return column
     if column.feature_names is None or sp.issparse(column.X):
         return column.X
-    import pandas as pd
-
-    return pd.DataFrame(column.X, columns=column.feature_names, copy=False)
+    return framed(column.X, column.feature_names)

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rankwise.core.text import listing, plural
-from rankwise.data.dates import column_days, is_dated
+from rankwise.data.columns import DATE, kind_of, numbers_of
 from rankwise.io.chunks import check_chunk_rows, join_queries, n_rows, query_chunks
 from rankwise.io.large_labels import LargeLabels
 from rankwise.io.streams import PACKED_SUFFIXES
@@ -361,8 +361,8 @@ def _numbers(column: Any, from_text: bool) -> _Column:
     The type that a reader infers for a column of text depends on all its entries, so the words of a text file
     are converted by one rule here.
     """
-    if is_dated(column):
-        values = column_days(column)
+    if kind_of(column) == DATE:
+        values = numbers_of(column, DATE)
         return _Column(column.to_numpy(), values, np.isfinite(values))
     raw = _to_numpy(column)
     if raw.dtype.kind not in "biuf":

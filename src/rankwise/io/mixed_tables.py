@@ -13,8 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rankwise.core.checks import is_missing
-from rankwise.data.column_kinds import BOOLEAN, CATEGORY, DATE, NUMBER, ORDERED, kind_of, numbers_of
-from rankwise.data.dates import days
+from rankwise.data.columns import BOOLEAN, CATEGORY, DATE, NUMBER, ORDERED, days, kind_of, numbers_of
 from rankwise.io.frames import check_present, number_of, read_text_columns, table_columns
 from rankwise.io.table_readers import PARQUET, RowRange, TableError, reader_of
 

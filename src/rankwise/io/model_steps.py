@@ -27,7 +27,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from rankwise.core.pipelines import last_step
 from rankwise.core.types import FloatArray
-from rankwise.data.column_kinds import CATEGORY, KINDS, ORDERED
+from rankwise.data.columns import CATEGORY, KINDS, ORDERED
 from rankwise.estimators.model_scores import ModelScores
 from rankwise.io.model_layout import Arrays, Contents, ModelFileError
 from rankwise.io.model_values import decode, encode, from_node, to_node

@@ -13,7 +13,7 @@ from rankwise.core.checks import check_count
 from rankwise.core.memory import require_memory
 from rankwise.core.types import FloatArray, FloatVector, IntVector
 from rankwise.data.backends import backend_of
-from rankwise.data.column_kinds import (
+from rankwise.data.columns import (
     CATEGORY,
     MOST_WORDS,
     ORDERED,
@@ -22,7 +22,7 @@ from rankwise.data.column_kinds import (
     kind_of,
     numbers_of,
 )
-from rankwise.data.dates import frame_columns, with_days
+from rankwise.data.frames import frame_columns, is_frame, with_days
 from rankwise.preprocessing.column_summary import ColumnSummary
 
 
@@ -211,16 +211,15 @@ class TableEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
                 f"TableEncoder needs rows in memory, but X is {backend.name}: fit a pipeline with it by "
                 "rankwise.distributed.fit_pipeline."
             )
-        if hasattr(X, "columns"):
+        if is_frame(X):
             validate_data(self, X, reset=reset, skip_check_array=True)
             if len(X) == 0:
                 raise ValueError("X has no rows.")
             return frame_columns(X)
         values = check_array(with_days(X), dtype=None, ensure_all_finite="allow-nan", estimator=self)
         if values.dtype.kind in "OUS" and _has_words(values):
-            X = _as_frame(values)
             validate_data(self, values, reset=reset, skip_check_array=True)
-            return frame_columns(X)
+            return frame_columns(_as_frame(values))
         numbers = validate_data(
             self, with_days(X), reset=reset, dtype=np.float64, ensure_all_finite="allow-nan"
         )

@@ -15,7 +15,7 @@ from rankwise.core.checks import as_array, check_count
 from rankwise.core.columns import require_same_columns
 from rankwise.core.text import html_table, listing, plural, table
 from rankwise.core.types import FloatArray, FloatVector
-from rankwise.data.categories import one_row
+from rankwise.data.frames import one_row
 from rankwise.losses import Logistic
 from rankwise.losses.base import PairwiseLoss
 from rankwise.losses.pair_sums import misordered_weight
