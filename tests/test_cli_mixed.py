@@ -24,7 +24,7 @@ from rankwise import (
 )
 from rankwise.cli.main import main
 from rankwise.datasets import make_ranking
-from rankwise.io import table_readers
+from rankwise.io import table_formats
 from rankwise.io.model_file import load_model
 from rankwise.io.svmlight import dump_svmlight
 from rankwise.metrics import ranking_error
@@ -175,9 +175,9 @@ def test_models_that_python_saved(folder, tmp_path, capsys, method, library):
 def test_only_polars(folder, tmp_path, capsys, method, monkeypatch):
     train(folder, method, tmp_path / "pandas.json")
     expected = scores(capsys, tmp_path / "pandas.json", folder / "later.csv")
-    find = table_readers.importlib.util.find_spec
+    find = table_formats.importlib.util.find_spec
     monkeypatch.setattr(
-        table_readers.importlib.util, "find_spec", lambda name: None if name == "pandas" else find(name)
+        table_formats.importlib.util, "find_spec", lambda name: None if name == "pandas" else find(name)
     )
     train(folder, method, tmp_path / "polars.json")
     np.testing.assert_array_equal(scores(capsys, tmp_path / "polars.json", folder / "later.csv"), expected)

@@ -9,8 +9,8 @@ import numpy as np
 
 from rankwise.cli.arguments import POSITIVE, UsageError
 from rankwise.core.text import plural
-from rankwise.io.frames import read_text_columns
-from rankwise.io.table_readers import is_table
+from rankwise.io.table_formats import is_table
+from rankwise.io.tables import read_text_columns
 from rankwise.preferences import Preferences
 
 # The options that name columns of the log, besides --qid.

@@ -16,13 +16,13 @@ from rankwise.core.text import listing
 from rankwise.data.frames import categories_of, framed
 from rankwise.distributed import fit_steps
 from rankwise.estimators.model_scores import ModelScores
-from rankwise.io.mixed_tables import ANY_NUMBER
+from rankwise.io.table_columns import ANY_NUMBER
+from rankwise.io.tables import Table
 from rankwise.preprocessing import TableEncoder
 
 if TYPE_CHECKING:
     from rankwise.cli.data import Data
     from rankwise.cli.models import Recipe
-    from rankwise.io.mixed_tables import MixedTable
 
 # The methods whose estimators take categories and missing values.
 NATIVE = ("curve", "boosted", "kernel")
@@ -31,8 +31,8 @@ LONGEST_LIST = 200
 
 
 def is_mixed(X: Any) -> bool:
-    """Return whether rows are a `MixedTable`."""
-    return hasattr(X, "sources")
+    """Return whether rows are a `Table`."""
+    return isinstance(X, Table)
 
 
 def take_columns(recipe: Recipe, data: Data, options: argparse.Namespace) -> Recipe:
@@ -102,7 +102,7 @@ def rows_like(data: Data, rows: Data) -> Any:
     return rows.X.numbers() if data.kinds is None else rows.X.known(data.kinds)
 
 
-def mixed_rows(table: MixedTable, model: Any) -> Any:
+def mixed_rows(table: Table, model: Any) -> Any:
     """Return the rows of a table as a model takes them: a frame if it was fitted to one, else an array."""
     kinds = column_kinds(model)
     named = hasattr(model, "feature_names_in_")

@@ -13,8 +13,8 @@ from rankwise.cli.data import check_data_options, read_data, separator_of, take_
 from rankwise.cli.models import load_any_model
 from rankwise.cli.output import Console
 from rankwise.evaluation.through_pipeline import inference
-from rankwise.io.frames import read_text_columns
-from rankwise.io.table_readers import is_table
+from rankwise.io.table_formats import is_table
+from rankwise.io.tables import read_text_columns
 
 EXAMPLE = """  rankwise train train.csv --label grade --qid query --method rank-logistic -o model.json
   rankwise summary model.json train.csv --label grade --qid query

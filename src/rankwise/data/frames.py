@@ -43,13 +43,42 @@ def frame_columns(X: Any) -> list[Column]:
     return list(nw.from_native(X, eager_only=True).iter_columns())
 
 
-def new_frame(columns: Mapping[str, Any]) -> Any:
-    """Return columns as a frame of the first that is installed: pandas, polars, pyarrow."""
+def new_frame(columns: Mapping[str, Any], categorical: Sequence[str] = ()) -> Any:
+    """Return series, arrays and lists as a frame of the first that is installed: pandas, polars, pyarrow.
+
+    Lists hold words, booleans or levels of any type, and None. Those named in `categorical` are categories.
+    """
     names: tuple[Literal["pandas", "polars", "pyarrow"], ...] = ("pandas", "polars", "pyarrow")
     package = next((name for name in names if importlib.util.find_spec(name) is not None), None)
     if package is None:
         raise ImportError("Frames need pandas, polars or pyarrow: pip install 'rankwise[frames]'.")
-    return nw.from_dict(columns, backend=package).to_native()
+    series = [column for column in columns.values() if isinstance(column, nw.Series)]
+    if any(column.implementation.is_polars() for column in series):
+        package = "polars"
+    frame = nw.from_dict({name: _held(column, package) for name, column in columns.items()}, backend=package)
+    declared = [nw.col(name).cast(nw.Categorical()) for name in categorical]
+    return frame.with_columns(*declared).to_native()
+
+
+def _held(values: Any, package: str) -> Any:
+    """Return a column as the constructor of a frame takes it."""
+    if isinstance(values, nw.Series):
+        if package == "pandas":  # of narwhals, missing levels of a dictionary of pyarrow are wrong
+            return values.to_native().to_pandas()
+        return values.to_polars() if package == "polars" else values.to_arrow()
+    if not isinstance(values, list):
+        return values
+    types = {type(value) for value in values if value is not None}
+    if package == "polars" and len(types) > 1:
+        import polars as pl
+
+        return pl.Series(values, dtype=pl.Object)
+    if package != "pandas":
+        return values
+    import pandas as pd
+
+    dtype = ("boolean" if None in values else "bool") if types == {bool} else object
+    return pd.Series(values, dtype=dtype)
 
 
 def framed(X: NDArray[Any], names: Sequence[str]) -> Any:

@@ -12,16 +12,18 @@ from numpy.typing import NDArray
 from rankwise.core.text import listing
 from rankwise.data.columns import BOOLEAN, NUMBER
 from rankwise.distributed.file_parts import FilePart
-from rankwise.io.frames import (
+from rankwise.io.table_columns import WORDS, ColumnKind, TextColumn, is_gap, number_of
+from rankwise.io.table_formats import NotNumbersError, TableError
+from rankwise.io.tables import (
+    Part,
+    Roles,
+    Table,
     check_present,
     feature_columns,
-    number_of,
-    read_outcomes,
+    read_columns,
     read_table,
     table_columns,
 )
-from rankwise.io.mixed_tables import WORDS, ColumnKind, MixedTable, is_gap, read_mixed
-from rankwise.io.table_readers import NotNumbersError, TableError
 
 
 class TableColumns(NamedTuple):
@@ -90,22 +92,19 @@ def part_kinds(part: FilePart, columns: TableColumns) -> list[ColumnKind | None]
     return read_part(part, columns)[0].kinds(columns.words)
 
 
-def read_part(part: FilePart, columns: TableColumns) -> tuple[MixedTable, Any, Any]:
+def read_part(part: FilePart, columns: TableColumns) -> tuple[Table, Any, Any]:
     """Return the features of a part as they stand in the file, labels and queries."""
-    folders, own = _split(part, columns)
-    qid = None if columns.qid in folders else columns.qid
-    outcomes = read_outcomes(part.path, label=columns.label, qid=qid, rows=part.rows)
+    folders, present = _split(part, columns)
+    roles = Roles(columns.label, None if columns.qid in folders else columns.qid, [])
+    table = read_columns(part.path, [*roles.wanted, *present], rows=part.rows)
+    outcomes = roles.read(table)
     n_rows = len(outcomes.X)
-    table = read_mixed(part.path, own, rows=part.rows) if own else MixedTable({}, [(part.path, n_rows)])
-    if table.shape[0] != n_rows:
-        raise ValueError(
-            f"{part.path} is not a readable table: its lines are counted differently by two readers."
-        )
     fields = {
-        name: [folders[name]] * n_rows if name in folders else table.columns[name]
+        name: TextColumn([folders[name]] * n_rows) if name in folders else table.columns[name]
         for name in columns.features
     }
-    return MixedTable(fields, table.sources), outcomes.y, _queries(outcomes.qid, columns.qid, folders, n_rows)
+    queries = _queries(outcomes.qid, columns.qid, folders, n_rows)
+    return Table(fields, [Part(part.path, n_rows)]), outcomes.y, queries
 
 
 def joined_kinds(
@@ -138,7 +137,7 @@ def _split(part: FilePart, columns: TableColumns) -> tuple[dict[str, str | None]
 
 
 def _folder_number(part: FilePart, name: str, folders: dict[str, str | None]) -> float:
-    number = number_of(folders[name], parse=True)
+    number = number_of(folders[name])
     if number is None or not np.isfinite(number):
         raise NotNumbersError(f"{part.path}: the folder of column {name!r} is no finite number.")
     return number

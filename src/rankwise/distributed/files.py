@@ -29,8 +29,8 @@ from rankwise.distributed.file_tables import (
     table_options,
 )
 from rankwise.io.atomic import atomic_folder
-from rankwise.io.frames import check_present
-from rankwise.io.table_readers import NotNumbersError, is_table
+from rankwise.io.table_formats import NotNumbersError, is_table
+from rankwise.io.tables import check_present
 
 # numpy reads the heads of files with Python's parser, which before 3.11.8 may fail in two threads at once.
 _one_parser = Lock()
