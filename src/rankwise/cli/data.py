@@ -26,7 +26,16 @@ from rankwise.io.chunks import join_queries
 from rankwise.io.large_labels import warn_of_large_ties
 from rankwise.io.svmlight import iter_svmlight, load_svmlight
 from rankwise.io.table_formats import TABLES, NotNumbersError, is_table
-from rankwise.io.tables import Roles, Table, feature_columns, iter_table, read_columns, stacked, table_columns
+from rankwise.io.tables import (
+    Roles,
+    Table,
+    check_present,
+    feature_columns,
+    iter_table,
+    read_columns,
+    stacked,
+    table_columns,
+)
 from rankwise.preferences import Preferences, pair_data
 
 # The number of rows that are scored at a time.
@@ -102,6 +111,8 @@ def check_data_options(options: argparse.Namespace, label_needed: bool = True) -
         raise UsageError("--margin is the size of the preferences of --pairs.")
     clicked = getattr(options, "clicked", None)
     check_click_options(options)
+    if getattr(options, "exclude", None) is not None and options.features is not None:
+        raise UsageError("--exclude cannot be used with --features, which names all features.")
     if any(tables):
         others = (survival, pairs, clicked)
         if label_needed and options.label is None and all(other is None for other in others):
@@ -112,7 +123,7 @@ def check_data_options(options: argparse.Namespace, label_needed: bool = True) -
                     f"--{name.replace('_', '-')} is for svmlight files, but the data is a table."
                 )
         return
-    for name in ("label", "qid", "features", "categories", "categorical", "sep", "id"):
+    for name in ("label", "qid", "features", "exclude", "categories", "categorical", "sep", "id"):
         if getattr(options, name, None) is not None:
             raise UsageError(f"--{name} is for tables ({TABLES}), but the data is svmlight.")
     if options.data.count("-") > 1:
@@ -130,6 +141,8 @@ def take_columns_of(models: list[Any], options: argparse.Namespace) -> None:
     options.as_text = any(has_levels(model) for model in models)
     named = [fitted_columns(model) for model in models]
     needed = list(dict.fromkeys(name for names in named for name in names or []))
+    if learned := [name for name in options.exclude or () if name in needed]:
+        raise UsageError(f"--exclude names {listing(learned)}, which the model was fitted to.")
     if options.features is not None:
         check_named_features(options.features, needed, all(named))
     elif all(named):
@@ -272,9 +285,7 @@ def _read_pairs(options: argparse.Namespace) -> Data:
 
 def _read_clicks(options: argparse.Namespace) -> Data:
     """Return the rows that were shown, and the preferences of their clicks."""
-    others = click_columns(options)
-    features = options.features or feature_columns(options.data[0], others, separator_of(options))
-    data = _read_tables(argparse.Namespace(**(vars(options) | {"features": features})))
+    data = _read_tables(options)
     y = click_preferences(options, data.qid, None if is_mixed(data.X) else data.X)
     return Data(data.X, y, None, data.feature_names)
 
@@ -282,9 +293,10 @@ def _read_clicks(options: argparse.Namespace) -> Data:
 def _paired_features(options: argparse.Namespace) -> list[str]:
     """Return the features that a table has with both prefixes; refuse those with one of them."""
     path, (chosen, rejected) = options.data[0], options.pairs
-    present = feature_columns(path, [], separator_of(options))
+    excluded = [prefix + name for prefix in options.pairs for name in options.exclude or ()]
+    present = table_columns(path, separator_of(options))
     found, others = (
-        [name.removeprefix(prefix) for name in present if name.startswith(prefix)]
+        [name.removeprefix(prefix) for name in present if name.startswith(prefix) and name not in excluded]
         for prefix in (chosen, rejected)
     )
     if not found:
@@ -326,8 +338,10 @@ def _read_tables(options: argparse.Namespace) -> Data:
 
 def default_features(options: argparse.Namespace, path: str) -> list[str]:
     """Return the columns of a table that have no other role."""
+    excluded, separator = options.exclude or [], separator_of(options)
+    check_present(path, excluded, table_columns(path, separator))
     others = [options.label, options.qid, id_column(options), *(getattr(options, "survival", None) or ())]
-    return feature_columns(path, others, separator_of(options))
+    return feature_columns(path, [*others, *excluded, *click_columns(options)], separator)
 
 
 def features_of_tables(options: argparse.Namespace) -> list[str] | None:

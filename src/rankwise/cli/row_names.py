@@ -6,7 +6,6 @@ import argparse
 import re
 from collections.abc import Sequence
 
-from rankwise.io.table_formats import TABLES
 from rankwise.io.tables import Table
 
 _DOCUMENT = re.compile(r"\bdocid\s*=\s*(\S+)")
@@ -17,7 +16,7 @@ def add_id_option(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--id",
         metavar="COLUMN",
-        help=f"column of the names of rows, such as document ids ({TABLES}); svmlight files have them "
+        help="column of the names of rows, such as document ids (tables); svmlight files have them "
         "in comments such as '#docid = GX229-87'",
     )
     parser.set_defaults(row_names=True)

@@ -41,7 +41,12 @@ class TableColumns(NamedTuple):
 
 
 def table_options(
-    parts: list[FilePart], tables: list[list[str]], label: str, qid: str | None, features: Any = None
+    parts: list[FilePart],
+    tables: list[list[str]],
+    label: str,
+    qid: str | None,
+    features: Sequence[str] | None = None,
+    exclude: Sequence[str] = (),
 ) -> TableColumns:
     """Return the columns to read of each part: the features given, or those of the first part.
 
@@ -55,14 +60,16 @@ def table_options(
             )
     if isinstance(features, str):
         raise ValueError(f"features must be a sequence of column names; got the string {features!r}.")
+    others = [label, qid, *exclude]
     if features is None:
-        feature_columns(parts[0].path, [label, qid])  # refuses a column without a name
-    chosen = [name for name in tables[0] if name not in (label, qid)] if features is None else list(features)
+        check_present(parts[0].path, exclude, tables[0])
+        feature_columns(parts[0].path, others)  # refuses a column without a name
+    chosen = [name for name in tables[0] if name not in others] if features is None else list(features)
     for part, columns in zip(parts, tables, strict=True):
         surplus = [name for name in columns if name not in tables[0]]
         if surplus and features is None:
             raise ValueError(f"{part.path} has the column {listing(surplus)}, which {parts[0].path} has not.")
-        check_present(Path(part.path), [label, *([qid] if qid else []), *chosen], columns)
+        check_present(part.path, [label, *([qid] if qid else []), *chosen], columns)
     return TableColumns(label, qid, tuple(chosen))
 
 
