@@ -306,6 +306,8 @@ def _stream(source: Source) -> Iterator[Any]:
     """Open a file, decompressed; a stream in memory is read from its beginning."""
     if isinstance(source, io.BytesIO):
         source.seek(0)
+        yield source
+        return
     with open_input(source) as opened:
         yield opened.stream if opened.n_bytes is not None else io.BufferedReader(opened.stream)
 
