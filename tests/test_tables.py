@@ -11,8 +11,9 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 from pyarrow import feather
 
+from rankwise.io import table_formats
 from rankwise.io.streams import DamagedFileError
-from rankwise.io.tables import TableError, iter_table, read_table
+from rankwise.io.tables import TableError, iter_table, read_table, read_text_columns
 
 TABLE = pd.DataFrame(
     {
@@ -351,3 +352,56 @@ def test_dates_of_a_table_are_days(tmp_path):
     dates = pandas.to_datetime(["1970-01-02 12:00", "1970-01-03 00:00"])
     pandas.DataFrame({"y": [0, 1], "s": dates.astype("datetime64[ms]"), "n": dates}).to_parquet(path)
     assert read_table(path, label="y").X.tolist() == [[1.5, 1.5], [2.0, 2.0]]
+
+
+NUMBERS = ["1", "-2.5", "1e400", "-inf", "+4", "0x1", ".5", "5.", "9007199254740993", "1e-400", "01", "1_0"]
+TEXTS = ["nan", "NA", "", "  7 ", '"3"', '"a,b"', '"x\ny"', "true", "é", "1 0", 'a"b', '"a""b"', '"a"b', " "]
+TOKENS = [*NUMBERS, *TEXTS]
+
+
+@settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
+@given(
+    st.lists(st.lists(st.sampled_from(TOKENS) | st.floats().map(repr), min_size=2, max_size=3), max_size=5),
+    st.sampled_from(["\n", "\r\n", "\n\n"]),
+    st.sampled_from([b"", b"\xef\xbb\xbf"]),
+    st.sampled_from([b"", b"\xff,1"]),
+)
+@example([["1", "2"], ["3"]], "\n", b"", b"")
+def test_python_and_pyarrow_read_the_same_text(tmp_path, rows, end, mark, damage):
+    path = tmp_path / "table.csv"
+    path.write_bytes(mark + end.join(["q,x", *map(",".join, rows)]).encode() + damage)
+
+    def read():
+        try:
+            return read_text_columns(path, ["q", "x"]), outcome(path, None, label=None, qid="q")
+        except TableError as error:
+            return str(error)
+
+    by_pyarrow = read()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(importlib.util, "find_spec", lambda name: None)
+        assert read() == by_pyarrow
+
+
+def test_rows_of_other_lengths_are_named(tmp_path, package):
+    path = tmp_path / "table.csv"
+    for row, fields in (("1,2,3", "3 fields"), ("1", "1 field")):
+        path.write_text(f"y,x\n1,2\n{row}\n")
+        with pytest.raises(TableError, match=rf"table\.csv, row 2: {fields} for 2 columns\."):
+            read_table(path, label="y")
+
+
+def test_names_that_occur_twice_matter_only_if_they_are_read(tmp_path):
+    path = tmp_path / "table.csv"
+    path.write_text("y,a,b,a\n1,2,3,4\n")
+    assert read_text_columns(path, ["b"]) == {"b": ["3"]}
+    with pytest.raises(TableError, match="more than one column 'a'"):
+        read_text_columns(path, ["a"])
+
+
+def test_a_format_is_one_line(tmp_path, monkeypatch):
+    monkeypatch.setitem(table_formats.FORMATS, ".psv", table_formats.TextFormat("PSV", "|"))
+    path = tmp_path / "table.psv"
+    path.write_text("y|x\n1|2.5\n")
+    assert read_table(path, label="y").X.tolist() == [[2.5]]
+    assert table_formats.is_table(path)

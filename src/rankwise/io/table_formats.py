@@ -82,7 +82,7 @@ class TextFormat:
     """Text with a separator between fields, read by pyarrow or, if it is not installed, by Python's csv.
 
     Both agree on quotes, empty lines and fields that lack. (polars and pandas fill short rows silently, and
-    polars takes empty lines as rows.) What pyarrow refuses is read by csv, whose errors name the row.
+    polars takes empty lines as rows.) From where pyarrow refuses a file, csv reads it or names the row.
     """
 
     title: str
@@ -96,24 +96,26 @@ class TextFormat:
 
     def pieces(self, source: Source, wanted: Wanted) -> Iterator[Piece]:
         """Yield columns as text."""
-        if importlib.util.find_spec("pyarrow") is None:
-            yield from self._plain(source, wanted)
-            return
-        with self._opened(source, wanted.separator) as (_, present, mark):
-            pass
-        try:
-            with _stream(source) as stream:
-                yield from _arrow_text(stream, present, wanted._replace(separator=mark))
-        except ValueError as error:
-            if type(error).__module__ != "pyarrow.lib":
-                raise
-            for _ in self._plain(source, wanted):
+        n_read = 0
+        if importlib.util.find_spec("pyarrow") is not None:
+            with self._opened(source, wanted.separator) as (_, present, mark):
                 pass
-            raise TableError(f"{name_of(source)} is not a readable table: {error}") from None
+            try:
+                with _stream(source) as stream:
+                    for piece in _arrow_text(stream, present, wanted._replace(separator=mark)):
+                        yield piece
+                        n_read += len(piece)
+                return
+            except ValueError as error:
+                if type(error).__module__ != "pyarrow.lib":
+                    raise
+        yield from self._plain(source, wanted, n_read)
 
-    def _plain(self, source: Source, wanted: Wanted) -> Iterator[Piece]:
+    def _plain(self, source: Source, wanted: Wanted, n_read: int) -> Iterator[Piece]:
+        """Yield the rows that follow those that have been read."""
         with self._opened(source, wanted.separator) as (lines, present, _):
-            places, first = {name: present.index(name) for name in wanted.names}, 1
+            places = {name: present.index(name) for name in wanted.names}
+            lines, first = islice(lines, n_read, None), n_read + 1
             while piece := list(islice(lines, _PIECE_ROWS)):
                 for row, fields in enumerate(piece, first):
                     if len(fields) != len(present):
@@ -145,7 +147,7 @@ class TextFormat:
                 text.detach()
 
 
-def _arrow_text(stream: Any, present: list[str], wanted: Wanted) -> Iterator[Piece]:
+def _arrow_text(stream: Any, present: list[str], wanted: Wanted) -> Iterator[nw.DataFrame[Any]]:
     import pyarrow as pa
     from pyarrow import csv as arrow_csv
 
