@@ -24,7 +24,6 @@ KINDS = (NUMBER, BOOLEAN, CATEGORY, ORDERED, DATE)
 # More different words in a column are names or text, as are words that occur less often than this on average.
 MOST_WORDS, ROWS_PER_WORD = 100, 2
 DAY = np.timedelta64(1, "D")
-EPOCH = datetime(1970, 1, 1)
 _DATED = (nw.Date, nw.Datetime, nw.Duration, nw.Time)
 
 
@@ -131,7 +130,8 @@ def column_days(column: Column) -> FloatArray:
     values = column.to_numpy()
     if values.dtype.kind in "Mm":  # dates with a time zone are in UTC
         return days(values)
-    return np.array([_day(value, str(column.name)) for value in values.tolist()])
+    moments = [_moment(value, str(column.name)) for value in values.tolist()]
+    return days(np.array(moments, dtype="datetime64[us]"))
 
 
 def days(values: NDArray[Any]) -> FloatArray:
@@ -143,19 +143,17 @@ def days(values: NDArray[Any]) -> FloatArray:
     return np.where(np.isnat(values), np.nan, numbers)
 
 
-def _day(value: Any, name: str) -> float:
+def _moment(value: Any, name: str) -> date | None:
+    """Return a date or a time in UTC, None if it is missing."""
     if is_missing(value):
-        return np.nan
+        return None
     if not isinstance(value, date):
         raise ValueError(
             f"Column {name!r} of X has dates and {value!r}, which is no date; make it a column of one type."
         )
-    if not isinstance(value, datetime):
-        return float(value.toordinal() - EPOCH.toordinal())
-    if value.tzinfo is not None:
-        value = value.astimezone(UTC).replace(tzinfo=None)
-    elapsed = value - EPOCH
-    return elapsed.days + elapsed.seconds / 86400 + elapsed.microseconds / 86400e6
+    if isinstance(value, datetime) and value.tzinfo is not None:
+        return value.astimezone(UTC).replace(tzinfo=None)
+    return value
 
 
 def _native_type(column: Column) -> Any:

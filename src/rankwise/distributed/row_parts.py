@@ -9,17 +9,15 @@ from itertools import pairwise
 from typing import Any
 
 import numpy as np
-import scipy.sparse as sp
 
 from rankwise.core.text import plural
 from rankwise.core.types import IntArray
-from rankwise.data.design import Design
-from rankwise.data.frames import framed
 from rankwise.data.row_parts import RowParts, n_rows_of, some_rows, stacked
 from rankwise.distributed.client import current_engine
 from rankwise.distributed.collections import Partitions, as_partitions, gathered, is_distributed
 from rankwise.distributed.engine import Engine, PinnedRows
 from rankwise.distributed.part_columns import PartColumn
+from rankwise.distributed.row_blocks import as_rows
 
 
 @dataclass(frozen=True)
@@ -187,12 +185,3 @@ def call(function: Callable[..., Any], common: Common, *columns: Any) -> tuple[A
 def rows_at(column: Any, numbers: PieceOfColumn) -> Any:
     """Return the rows of a block with some numbers."""
     return some_rows(as_rows(column), numbers.rows)
-
-
-def as_rows(column: Any) -> Any:
-    """Return the rows of a block as models take them: a frame if the block has names of columns."""
-    if not isinstance(column, Design):
-        return column
-    if column.feature_names is None or sp.issparse(column.X):
-        return column.X
-    return framed(column.X, column.feature_names)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
-from typing import Any, Protocol
+from typing import Any
 
 import narwhals.stable.v2 as nw
 import numpy as np
@@ -38,31 +38,6 @@ _TRUTH = {"true": True, "false": False}
 _DATE = re.compile(r"\d{4}-\d\d-\d\d([T ].+)?")
 _DECIMAL_COMMA = re.compile(r"[-+]?\d*,\d+")
 MEANT = {NUMBER: "a number", BOOLEAN: "true or false", DATE: "a date", ANY_NUMBER: "a number"}
-
-
-class FileColumn(Protocol):
-    """A column of a file."""
-
-    @property
-    def fields(self) -> Column | list[str | None]:
-        """The column as it was read."""
-
-    def __len__(self) -> int: ...
-
-    def values(self) -> list[Any]:
-        """Return the values, None where one is missing; words such as NA of a text file are values."""
-
-    def numbers(self, kind: str) -> NDArray[Any]:
-        """Return float64 with NaN for a missing value, or objects with None for one of another kind."""
-
-    def kind(self, name: str, place: Callable[[int], str]) -> str:
-        """Return `WORDS`, or the kind of the values; refuse values that are probably wrong."""
-
-    def held(self, kind: str) -> Any:
-        """Return a series, an array or a list for a frame: the values with the type of their kind."""
-
-    def words(self) -> list[str | None]:
-        """Return the values as words, None where one is missing."""
 
 
 class TextColumn:
@@ -174,6 +149,9 @@ class TypedColumn:
     def held(self, kind: str) -> Any:
         """Return the series."""
         return self.fields
+
+
+FileColumn = TextColumn | TypedColumn
 
 
 def file_column(fields: Column | list[str | None], is_text: bool) -> FileColumn:

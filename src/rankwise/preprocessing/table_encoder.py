@@ -22,7 +22,7 @@ from rankwise.data.columns import (
     kind_of,
     numbers_of,
 )
-from rankwise.data.frames import frame_columns, is_frame, with_days
+from rankwise.data.frames import frame_columns, is_frame, new_frame, with_days
 from rankwise.preprocessing.column_summary import ColumnSummary
 
 
@@ -219,7 +219,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         values = check_array(with_days(X), dtype=None, ensure_all_finite="allow-nan", estimator=self)
         if values.dtype.kind in "OUS" and _has_words(values):
             validate_data(self, values, reset=reset, skip_check_array=True)
-            return frame_columns(_as_frame(values))
+            return frame_columns(new_frame({f"x{k}": column for k, column in enumerate(values.T.tolist())}))
         numbers = validate_data(
             self, with_days(X), reset=reset, dtype=np.float64, ensure_all_finite="allow-nan"
         )
@@ -228,12 +228,3 @@ class TableEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
 
 def _has_words(values: NDArray[Any]) -> bool:
     return values.dtype.kind in "US" or any(isinstance(value, str) for value in values.ravel().tolist())
-
-
-def _as_frame(values: NDArray[Any]) -> Any:
-    """Return an array of objects as a frame; the columns have the types of their values."""
-    try:
-        import pandas as pd
-    except ImportError:
-        raise ValueError("An array with words needs pandas, to be read as a frame; pass a frame.") from None
-    return pd.DataFrame(values, columns=[f"x{k}" for k in range(values.shape[1])]).infer_objects()
