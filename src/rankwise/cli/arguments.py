@@ -252,32 +252,18 @@ def add_data_options(parser: Any, *, width: bool = False) -> None:
     group = parser.add_argument_group("data", f"Tables are files in {TABLES}, by their suffixes.")
     group.add_argument("--label", help="column of the labels (tables)")
     group.add_argument("--qid", help="column of the query of each row (tables)")
-    group.add_argument(
-        "--categories",
-        type=names,
-        metavar="A,B,...",
-        help="the labels from the lowest up, if they are words (tables)",
-    )
-    group.add_argument(
-        "--features",
-        type=names,
-        metavar="A,B,...",
-        help="columns of the features (tables; default: those of the model, or all other columns)",
-    )
-    group.add_argument(
-        "--exclude",
-        type=names,
-        metavar="A,B,...",
-        help="columns that are no features, such as identifiers (tables)",
-    )
+    lists = {
+        "categories": "the labels from the lowest up, if they are words (tables)",
+        "features": "columns of the features (tables; default: those of the model, or all other columns)",
+        "exclude": "columns that are no features, such as identifiers (tables)",
+    }
     if width:
-        group.add_argument(
-            "--categorical",
-            type=names,
-            metavar="A,B,...",
-            help="features that are categories although they look like numbers, such as codes (tables); "
-            "columns of words are found without it",
+        lists["categorical"] = (
+            "features that are categories although they look like numbers, such as codes (tables); columns "
+            "of words are found without it"
         )
+    for name, text in lists.items():
+        group.add_argument(f"--{name}", type=names, metavar="A,B,...", help=text)
     group.add_argument(
         "--sep",
         type=value(separator, "one character that is no letter or digit, or the word tab"),

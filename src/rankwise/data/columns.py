@@ -111,7 +111,7 @@ def numbers_of(column: Any, kind: str) -> FloatVector:
     if kind == DATE:
         return column_days(column)
     try:
-        return as_array(column).astype(np.float64)
+        return as_array(column).astype(np.float64, copy=False)
     except (TypeError, ValueError):
         values = column.to_list()
     odd = next((value for value in values if not is_missing(value) and not _is_real(value)), None)

@@ -78,6 +78,17 @@ class TextColumn:
         n_finite = int(np.isfinite(values).sum())
         return values if n_finite == len(values) - self.fields.null_count() else None
 
+    def integers(self) -> NDArray[np.int64] | None:
+        """Return the fields as integers, all at once; None if one is not the usual form of an integer."""
+        if isinstance(self.fields, list) or self.fields.null_count():
+            return None
+        try:
+            integers = self.fields.cast(nw.Int64())
+        except Exception:  # each library has its own error
+            return None
+        is_usual = bool((integers.cast(nw.String()) == self.fields).all())
+        return integers.to_numpy() if is_usual else None
+
     def kind(self, name: str, place: Callable[[int], str]) -> str:
         """Return the kind that all fields are of; if most are of one but not all, refuse the others."""
         if self._floats() is not None:
@@ -140,6 +151,13 @@ class TypedColumn:
             return numbers_of(self.fields, kind)
         values = [None if isinstance(value, str) else number_of(value) for value in self.values()]
         return np.array(values, dtype=object if None in values else np.float64)
+
+    def integers(self) -> NDArray[np.int64] | None:
+        """Return the values as integers, None if they have another type."""
+        dtype = self.fields.dtype
+        if self.fields.null_count() or not dtype.is_integer() or dtype in (nw.UInt64, nw.UInt128, nw.Int128):
+            return None
+        return self.fields.to_numpy().astype(np.int64)
 
     def kind(self, name: str, place: Callable[[int], str]) -> str:
         """Return the kind by the type."""

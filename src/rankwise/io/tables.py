@@ -359,6 +359,8 @@ def _numbers(column: FileColumn, kind: str, allow_missing: bool = False) -> Entr
 
 
 def _queries(column: FileColumn) -> Entries:
+    if (integers := column.integers()) is not None:
+        return Entries(column, integers, np.ones(len(integers), dtype=bool))
     values = column.values()
     good = np.array(
         [not (value is None or (isinstance(value, str) and is_gap(value))) for value in values], bool
