@@ -19,9 +19,11 @@ from rankwise import (
     RankSVM,
     explain_pair,
     load_model,
+    pair_data,
     save_model,
 )
 from rankwise.data.columns import kind_of
+from rankwise.evaluation.names import feature_names
 from rankwise.io.model_layout import ModelFileError
 from rankwise.preprocessing import TableEncoder
 
@@ -211,3 +213,16 @@ def test_words_on_dask_are_refused_by_name():
     encoded = rows.map_partitions(lambda part: meta.loc[part.index], meta=meta.head(0))
     expected = RankSVM().fit(meta, np.arange(8))
     np.testing.assert_allclose(RankSVM().fit(encoded, np.arange(8)).coef_, expected.coef_, atol=1e-6)
+
+
+@pytest.mark.parametrize("library", FRAMES)
+def test_results_know_columns_by_name(library):
+    frame = FRAMES[library](COLUMNS)
+    model = CurveRanker().fit(frame, Y)
+    assert feature_names(frame, model, None, 5) == list(COLUMNS)
+    numbers = FRAMES[library]({"size": np.arange(100.0), "price": np.arange(100.0) ** 2 % 7})
+    turned = FRAMES[library]({"price": np.arange(100.0) ** 2 % 7, "size": np.arange(100.0)})
+    found = RankSVM().fit(numbers, Y).inference(numbers, Y)
+    assert found.names == ["size", "price"]
+    with pytest.raises(ValueError, match="same columns in the same order"):
+        pair_data(numbers, turned)

@@ -9,7 +9,6 @@ from dataclasses import dataclass
 from numbers import Integral
 from typing import Any, Self
 
-import narwhals.stable.v2 as nw
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
@@ -29,7 +28,8 @@ from rankwise.core.progress import about
 from rankwise.core.text import plural
 from rankwise.core.types import FloatVector
 from rankwise.data.backends import backend_of, in_memory
-from rankwise.data.frames import is_frame
+from rankwise.data.columns import column_names, is_frame
+from rankwise.data.frames import with_columns
 from rankwise.data.hints import identifiers
 from rankwise.estimators.base import with_classes
 from rankwise.estimators.fits import keep_classes
@@ -205,7 +205,9 @@ class AutoRanker(Verbosity, Randomness, Jobs, AutoParameters, BaseEstimator):
     @staticmethod
     def _without(names: list[str], X: Any) -> Any:
         """Return the rows without some columns, if they are a frame."""
-        return nw.from_native(X, eager_only=True).drop(names, strict=False).to_native() if names else X
+        if not names or not is_frame(X):
+            return X
+        return with_columns(X, [name for name in column_names(X) or () if name not in names])
 
     def _task(self, X: Any, y: Any, qid: Any, sample_weight: Any, left_out: list[str]) -> Task:
         require_labels(self, y)

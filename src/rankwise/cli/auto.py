@@ -113,7 +113,6 @@ def rows_of(data: Data, options: argparse.Namespace) -> Any:
     if is_mixed(data.X):
         check_categorical(data, options)
         data.X, data.kinds = data.X.inferred(options.categorical or ())
-        left_out = identifiers(data.X)
-        check_words(data.X[[name for name in data.X.columns if name not in left_out]])
+        check_words(data.X, identifiers(data.X))
         return data.X
     return data.X if data.feature_names is None else framed(data.X, data.feature_names)

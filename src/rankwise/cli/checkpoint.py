@@ -14,7 +14,7 @@ import numpy as np
 from rankwise.cli.data import Data
 from rankwise.cli.output import sentence
 from rankwise.core.warn import warn_caller
-from rankwise.data.frames import is_frame
+from rankwise.data.columns import is_frame
 from rankwise.distributed.blocks import as_block
 from rankwise.distributed.client import current_engine
 from rankwise.io.checkpoint import Checkpoint

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -14,8 +15,8 @@ from rankwise.cli.arguments import UsageError
 from rankwise.core.pipelines import last_step
 from rankwise.core.text import listing
 from rankwise.data.backends import backend_of
-from rankwise.data.columns import MOST_WORDS, category_values
-from rankwise.data.frames import framed, is_frame, words_and_categories
+from rankwise.data.columns import MOST_WORDS, category_values, is_frame
+from rankwise.data.frames import framed, words_and_categories
 from rankwise.data.hints import identifiers
 from rankwise.distributed import fit_steps
 from rankwise.estimators.model_scores import ModelScores
@@ -81,9 +82,11 @@ def check_categorical(data: Data, options: argparse.Namespace) -> None:
         raise UsageError(f"--categorical names {listing(unknown)}, which is no feature of the data.")
 
 
-def check_words(frame: Any) -> None:
-    """Refuse columns of names or text, and say how to leave them out."""
+def check_words(frame: Any, left_out: Sequence[str] = ()) -> None:
+    """Refuse columns of names or text but for some, and say how to leave them out."""
     for column in words_and_categories(frame):
+        if column.name in left_out:
+            continue
         try:
             category_values(column, MOST_WORDS)
         except ValueError as error:

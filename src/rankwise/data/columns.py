@@ -27,6 +27,19 @@ DAY = np.timedelta64(1, "D")
 _DATED = (nw.Date, nw.Datetime, nw.Duration, nw.Time)
 
 
+def is_frame(X: Any) -> bool:
+    """Return whether rows are a frame in memory, of pandas, polars, pyarrow or another library."""
+    return bool(nw.dependencies.is_into_dataframe(X))
+
+
+def column_names(X: Any) -> list[Any] | None:
+    """Return the names of the columns of a frame, None for other rows."""
+    if is_frame(X) and not hasattr(X, "iloc"):
+        return list(nw.from_native(X, eager_only=True).columns)
+    names = getattr(X, "columns", None)  # of pandas, of which several may be equal, or of a frame on Dask
+    return None if names is None else list(names)
+
+
 def kind_of(column: Any) -> str:
     """Return the kind of a column, by its type and, for plain objects, its first value.
 

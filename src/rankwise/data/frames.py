@@ -24,6 +24,7 @@ from rankwise.data.columns import (
     category_values,
     column_days,
     days,
+    is_frame,
     kind_of,
     numbers_of,
 )
@@ -31,16 +32,17 @@ from rankwise.data.columns import (
 Categories = dict[int, list[Any]]
 
 
-def is_frame(X: Any) -> bool:
-    """Return whether rows are a frame in memory, of pandas, polars, pyarrow or another library."""
-    return bool(nw.dependencies.is_into_dataframe(X))
-
-
 def frame_columns(X: Any) -> list[Column]:
     """Return the columns of a frame, of which several may have one name."""
     if hasattr(X, "iloc"):
         return [nw.from_native(X.iloc[:, place], series_only=True) for place in range(X.shape[1])]
     return list(nw.from_native(X, eager_only=True).iter_columns())
+
+
+def with_columns(X: Any, names: Sequence[str]) -> Any:
+    """Return the rows of a frame with some of its columns, in this order."""
+    frame = X if hasattr(X, "iloc") else nw.from_native(X, eager_only=True, pass_through=True)
+    return nw.to_native(frame[list(names)], pass_through=True)
 
 
 def new_frame(columns: Mapping[str, Any], categorical: Sequence[str] = ()) -> Any:

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from rankwise.core.checks import as_codes
 from rankwise.core.types import IntArray
-from rankwise.data.frames import is_frame
+from rankwise.data.columns import is_frame
 
 
 class RowParts(ABC):

@@ -10,8 +10,8 @@ import numpy as np
 import scipy.sparse as sp
 
 from rankwise.core.types import FloatArray, IntArray
-from rankwise.data.columns import BOOLEAN, NUMBER, kind_of, numbers_of
-from rankwise.data.frames import frame_columns, is_frame
+from rankwise.data.columns import BOOLEAN, NUMBER, is_frame, kind_of, numbers_of
+from rankwise.data.frames import frame_columns
 from rankwise.evaluation.data import EvaluationData
 from rankwise.evaluation.measures import Measured, Metric, Scored, evaluated, first_measure, mean_defined
 from rankwise.evaluation.names import feature_names

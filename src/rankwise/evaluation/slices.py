@@ -11,8 +11,8 @@ from numpy.typing import ArrayLike
 
 from rankwise.core.checks import as_array
 from rankwise.core.types import FloatArray, IntArray
-from rankwise.data.columns import is_declared
-from rankwise.data.frames import frame_columns, is_frame
+from rankwise.data.columns import is_declared, is_frame
+from rankwise.data.frames import frame_columns
 from rankwise.evaluation.data import EvaluationData
 from rankwise.evaluation.measures import Measured, evaluated, first_measure
 from rankwise.evaluation.names import feature_names

@@ -18,11 +18,12 @@ from rankwise.data.columns import (
     MOST_WORDS,
     ORDERED,
     category_codes,
+    is_frame,
     is_missing_in,
     kind_of,
     numbers_of,
 )
-from rankwise.data.frames import frame_columns, is_frame, new_frame, with_days
+from rankwise.data.frames import frame_columns, new_frame, with_days
 from rankwise.preprocessing.column_summary import ColumnSummary
 
 
