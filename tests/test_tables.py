@@ -334,7 +334,7 @@ def test_what_was_read_of_a_parquet_file_is_not_kept(tmp_path):
     for _ in iter_table(path, label="y", chunk_rows=1000):
         held.append(pa.total_allocated_bytes() - before)
     assert len(held) == 200
-    assert max(held[100:]) <= max(held[:20])
+    assert max(held) < 2e6 < path.stat().st_size
 
 
 @pytest.mark.parametrize("label", ["y", "a"])

@@ -208,7 +208,7 @@ class TypedFormat:
         return next(dataset.dataset(source, format=self.name).get_fragments())
 
     def _arrow(self, source: Source, wanted: Wanted) -> Iterator[Any]:
-        from pyarrow import Table
+        from pyarrow import Table, dataset
 
         fragment, names = self._fragment(source), list(wanted.names)
         if wanted.rows is not None and hasattr(fragment, "row_groups"):
@@ -216,7 +216,11 @@ class TypedFormat:
         if wanted.n_rows is None:
             yield fragment.to_table(columns=names)
             return
-        ahead = {"batch_readahead": 0, "fragment_readahead": 0, "use_threads": False}
+        ahead: dict[str, Any] = {"batch_readahead": 0, "fragment_readahead": 0, "use_threads": False}
+        if hasattr(fragment, "row_groups"):  # a buffer per column, and not one that keeps the whole file
+            ahead["fragment_scan_options"] = dataset.ParquetFragmentScanOptions(
+                use_buffered_stream=True, buffer_size=_BLOCK_BYTES, pre_buffer=False
+            )
         scanner = fragment.scanner(columns=names, batch_size=wanted.n_rows, **ahead)
         yield from (Table.from_batches([batch]) for batch in scanner.to_batches())
 
