@@ -327,14 +327,14 @@ def test_what_to_install(tmp_path, monkeypatch):
 
 def test_what_was_read_of_a_parquet_file_is_not_kept(tmp_path):
     pa, parquet = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
-    numbers = np.random.default_rng(0).random(200_000)
+    numbers = np.random.default_rng(0).random(1_000_000)
     path = tmp_path / "table.parquet"
     parquet.write_table(pa.table({"y": numbers, "x": numbers}), path, row_group_size=10_000)
     before, held = pa.total_allocated_bytes(), []
-    for _ in iter_table(path, label="y", chunk_rows=1000):
+    for _ in iter_table(path, label="y", chunk_rows=5000):
         held.append(pa.total_allocated_bytes() - before)
     assert len(held) == 200
-    assert max(held) < 2e6 < path.stat().st_size
+    assert max(held) < path.stat().st_size / 3
 
 
 @pytest.mark.parametrize("label", ["y", "a"])
