@@ -11,6 +11,7 @@ import sys
 import numpy as np
 import pandas as pd
 import polars as pl
+import pyarrow as pa
 import pytest
 import scipy.sparse as sp
 from hypothesis import given
@@ -181,10 +182,14 @@ def with_categories(library, columns, kind):
     """A frame whose column "colour" is categorical."""
     if library is pd:
         return pd.DataFrame(columns).astype({"colour": pd.CategoricalDtype(kind)})
-    return pl.DataFrame(columns).with_columns(pl.col("colour").cast(pl.Enum(kind)))
+    if library is pl:
+        return pl.DataFrame(columns).with_columns(pl.col("colour").cast(pl.Enum(kind)))
+    codes = [kind.index(name) for name in columns["colour"]]
+    colour = pa.DictionaryArray.from_arrays(pa.array(codes), pa.array(kind))
+    return pa.table({"size": pa.array(columns["size"]), "colour": colour})
 
 
-@pytest.mark.parametrize("library", [pd, pl], ids=["pandas", "polars"])
+@pytest.mark.parametrize("library", [pd, pl, pa], ids=["pandas", "polars", "pyarrow"])
 def test_categories_and_missing_values_of_a_frame(library):
     names = np.array(["red", "green", "blue", "grey"])[GENERATOR.integers(0, 4, 500)]
     worth = {"red": 0.0, "green": 3.0, "blue": -1.0, "grey": 1.0}

@@ -395,7 +395,7 @@ def test_odd_files_are_read_as_the_plain_one(folder, tmp_path, capsys, monkeypat
 
 def test_tables_are_read_by_column_names(rows, folder, tmp_path, capsys):
     pandas = pytest.importorskip("pandas")
-    frames = pytest.importorskip("rankwise.io.frames")
+    frames = pytest.importorskip("rankwise.io.tables")
     assert frames is not None
     X, y, qid = rows
     train = qid <= 10

@@ -13,6 +13,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
 from rankwise import (
+    AutoRanker,
     BoostedRanker,
     CurveRanker,
     CurveRankerCV,
@@ -24,7 +25,7 @@ from rankwise import (
 )
 from rankwise.cli.main import main
 from rankwise.datasets import make_ranking
-from rankwise.io import table_readers
+from rankwise.io import table_formats
 from rankwise.io.model_file import load_model
 from rankwise.io.svmlight import dump_svmlight
 from rankwise.metrics import ranking_error
@@ -175,9 +176,9 @@ def test_models_that_python_saved(folder, tmp_path, capsys, method, library):
 def test_only_polars(folder, tmp_path, capsys, method, monkeypatch):
     train(folder, method, tmp_path / "pandas.json")
     expected = scores(capsys, tmp_path / "pandas.json", folder / "later.csv")
-    find = table_readers.importlib.util.find_spec
+    find = table_formats.importlib.util.find_spec
     monkeypatch.setattr(
-        table_readers.importlib.util, "find_spec", lambda name: None if name == "pandas" else find(name)
+        table_formats.importlib.util, "find_spec", lambda name: None if name == "pandas" else find(name)
     )
     train(folder, method, tmp_path / "polars.json")
     np.testing.assert_array_equal(scores(capsys, tmp_path / "polars.json", folder / "later.csv"), expected)
@@ -392,7 +393,7 @@ def test_errors(folder, tmp_path, capsys):
     for more in ([], ["--dask", "threads"]):
         said = fails(capsys, 1, *command, *more)
         assert "Column 'id' has 240 different words in 240 rows" in said
-        assert "--features region,grape,price,organic,tasted,code, or name it in --categorical" in said
+        assert "Leave it out with --exclude id, or name it in --categorical" in said
     assert "--categorical names 'colour', which is no feature" in fails(
         capsys, 2, *command, "--categorical", "colour"
     )
@@ -434,3 +435,74 @@ def test_the_learned_kernel_of_an_svmlight_file(tmp_path, capsys):
     assert main(["train", str(data), "-o", str(model), "--method", "kernel"]) == 0
     ours = KernelRanker().fit(X, y, qid=qid)
     np.testing.assert_array_equal(scores(capsys, model, data), ours.predict(X))
+
+
+LONG_NAME = "title_of_the_employment_as_it_was_stated_in_the_application_of_the_borrower"
+
+
+@pytest.fixture(params=[".csv", ".parquet", ".arrow"])
+def loans(request, tmp_path):
+    """Write a table with a number of the row, identifiers and text; return its path and the frame."""
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame({"income": rng.normal(size=300), "debt": rng.normal(size=300)})
+    frame = frame.assign(
+        grade=(frame["income"] - frame["debt"]).round(), user_id=rng.permutation(300) * 7, row=range(300)
+    )
+    path = tmp_path / f"loans{request.param}"
+    if request.param == ".csv":
+        frame.to_csv(path, index=False)
+    else:
+        {".parquet": frame.to_parquet, ".arrow": frame.to_feather}[request.param](path)
+    return path, frame
+
+
+def saved(frame, path):
+    if path.suffix == ".csv":
+        frame.to_csv(path, index=False)
+    else:
+        {".parquet": frame.to_parquet, ".arrow": frame.to_feather}[path.suffix](path)
+
+
+def test_excluded_columns_are_no_features(loans, tmp_path, capsys):
+    path, frame = loans
+    train = ["train", path, "--label", "grade", "-o", tmp_path / "m.json"]
+    assert run(capsys, *train, "--exclude", "user_id,row")["features"] == 2
+    expected = RankSVM().fit(frame[["income", "debt"]], frame["grade"])
+    np.testing.assert_allclose(load_model(tmp_path / "m.json").coef_, expected.coef_, rtol=1e-4)
+    for command in ("evaluate", "summary"):
+        run(capsys, command, tmp_path / "m.json", path, "--label", "grade", "--exclude", "row")
+    assert len(scores(capsys, tmp_path / "m.json", path, "--exclude", "row")) == 300
+    tuned = run(capsys, "tune", path, "--label", "grade", "--exclude", "user_id,row", "--alphas", "1,0.1")
+    assert tuned["rows"] == 300
+    learned = fails(capsys, 2, "predict", tmp_path / "m.json", path, "--exclude", "debt")
+    assert "--exclude names 'debt', which the model was fitted to" in learned
+    assert "has no column 'rows'" in fails(capsys, 1, *train, "--exclude", "rows")
+    both = fails(capsys, 2, *train, "--exclude", "row", "--features", "debt")
+    assert "--exclude cannot be used with --features" in both
+    svmlight = fails(capsys, 2, "train", tmp_path / "a.txt", "-o", tmp_path / "n.json", "--exclude", "row")
+    assert "--exclude is for tables (CSV, TSV, Parquet, Arrow), but the data is svmlight" in svmlight
+
+
+def test_identifiers_are_named_and_never_cut(loans, tmp_path, capsys):
+    path, frame = loans
+    train = ["train", path, "--label", "grade", "-o", tmp_path / "m.json"]
+    assert main(list(map(str, train))) == 0
+    said = capsys.readouterr().err
+    assert "'user_id', 'row' look like identifiers; leave out with --exclude user_id,row" in said
+    saved(frame.assign(**{LONG_NAME: [f"clerk {k // 2}" for k in range(300)]}), path)
+    assert f"Leave it out with --exclude {LONG_NAME}, or" in fails(capsys, 1, *train)
+
+
+def test_the_search_leaves_identifiers_out(loans, tmp_path, capsys):
+    path, frame = loans
+    frame = frame.assign(url=[f"/{k}" for k in range(300)])
+    saved(frame, path)
+    train = ["train", path, "--label", "grade", "-o", tmp_path / "m.json", "--method", "auto", "--time", "1"]
+    found = run(capsys, *train, "--folds", "2")
+    assert found["left_out"] == ["user_id", "row", "url"]
+    assert load_model(tmp_path / "m.json").feature_names_in_.tolist() == ["income", "debt"]
+    assert len(scores(capsys, tmp_path / "m.json", path)) == 300
+    features = frame.drop(columns="grade")
+    model = AutoRanker(budget=None, candidates=["linear"], cv=2).fit(features, frame["grade"])
+    assert model.left_out_ == ["user_id", "row", "url"]
+    np.testing.assert_array_equal(model.predict(features), model.predict(frame[["income", "debt"]]))

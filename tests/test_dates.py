@@ -7,10 +7,10 @@ import pandas as pd
 import pytest
 
 from rankwise import BoostedRanker, CurveRanker, KernelRanker, RankLogistic, RankRLS, RankSVM
-from rankwise.data.dates import with_days
+from rankwise.data.frames import with_days
 from rankwise.preprocessing import QueryScaler
 
-pl = pytest.importorskip("polars")
+pl, pa = pytest.importorskip("polars"), pytest.importorskip("pyarrow")
 
 UNITS = ("s", "ms", "us", "ns")
 DATES = pd.date_range("2020-01-01", periods=8, freq="36h")
@@ -41,6 +41,9 @@ def frames():
             pl.col("t").dt.replace_time_zone("UTC").dt.convert_time_zone("Asia/Tokyo")
         ),
     )
+    for unit in UNITS:
+        yield f"pyarrow [{unit}]", pa.table({"t": pa.array(DATES.to_numpy()).cast(pa.timestamp(unit))})
+    yield "pyarrow, zoned", pa.table({"t": pa.array(DATES.tz_localize("UTC").tz_convert("Asia/Tokyo"))})
 
 
 FORMS = dict(frames())
@@ -77,9 +80,9 @@ def test_the_scaler_of_queries_takes_dates():
     np.testing.assert_array_equal(scaled, QueryScaler().fit_transform(DAYS[:, None], qid=qid))
 
 
-@pytest.mark.parametrize("library", [pd, pl])
-def test_a_missing_date_is_missing(library):
-    X = library.DataFrame({"t": [None, *DATES.to_pydatetime()[1:]]})
+@pytest.mark.parametrize("frame", [pd.DataFrame, pl.DataFrame, pa.table])
+def test_a_missing_date_is_missing(frame):
+    X = frame({"t": [None, *DATES.to_pydatetime()[1:]]})
     assert np.isnan(np.asarray(with_days(X))[0, 0])
     with pytest.raises(ValueError, match="missing values in 't'"):
         RankSVM().fit(X, np.arange(8))
@@ -89,11 +92,11 @@ def test_a_missing_date_is_missing(library):
         np.testing.assert_array_equal(ranker.fit(X, np.arange(8)).predict(X), expected)
 
 
-@pytest.mark.parametrize("library", [pd, pl])
-def test_days_without_a_time_and_durations(library):
+@pytest.mark.parametrize("frame", [pd.DataFrame, pl.DataFrame, pa.table])
+def test_days_without_a_time_and_durations(frame):
     days = [datetime.date(1970, 1, 2), datetime.date(1969, 12, 31)]
     hours = [datetime.timedelta(hours=12), datetime.timedelta(hours=-6)]
-    X = library.DataFrame({"day": days, "length": hours})
+    X = frame({"day": days, "length": hours})
     np.testing.assert_array_equal(np.asarray(with_days(X)), [[1.0, 0.5], [-1.0, -0.25]])
 
 

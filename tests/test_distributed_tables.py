@@ -1,5 +1,6 @@
 """Tables in parts: row groups, folders with partitions, words, dates and gaps, by the names of columns."""
 
+import importlib.util
 from itertools import pairwise
 
 import numpy as np
@@ -9,8 +10,7 @@ from sklearn.preprocessing import StandardScaler
 
 from rankwise import CurveRanker, RankRLS
 from rankwise.distributed import fit_pipeline, from_files, gathered
-from rankwise.io.frames import TableError
-from rankwise.io.mixed_tables import read_mixed
+from rankwise.io.tables import TableError, read_columns
 from rankwise.preprocessing import TableEncoder
 
 dask = pytest.importorskip("dask", reason="needs rankwise[dask]")
@@ -51,10 +51,9 @@ def test_row_groups_are_partitions(tmp_path, cached):
 
 def test_polars_reads_a_range_of_rows(tmp_path, monkeypatch):
     polars = pytest.importorskip("polars")
-    from rankwise.io import table_readers
-
     NUMBERS.to_parquet(tmp_path / "all.parquet", row_group_size=20)
-    monkeypatch.setattr(table_readers, "_Pandas", table_readers._Polars)
+    find = importlib.util.find_spec
+    monkeypatch.setattr(importlib.util, "find_spec", lambda name: None if name == "pyarrow" else find(name))
     data = from_files(tmp_path / "all.parquet", rows_per_partition=45)
     np.testing.assert_array_equal(rows_of(data), X)
     assert polars.read_parquet(tmp_path / "all.parquet").shape == (90, 5)
@@ -105,7 +104,7 @@ def test_words_dates_and_gaps_are_those_of_memory(tmp_path, suffix):
     table.loc[:39, "b"] = np.nan  # no value in the first part
     features = ["a", "b", "c", "grape", "bottled", "organic"]
     whole = write(table, tmp_path / "whole", suffix, (0, 90)) / f"0.{suffix}"
-    here, kinds = read_mixed(whole, features).inferred()
+    here, kinds = read_columns(whole, features).inferred()
     data = from_files(write(table, tmp_path / "parts", suffix))
     assert data.X.feature_names == features
     assert data.kinds == kinds

@@ -10,7 +10,7 @@ import pytest
 from html_page import Page
 from rankwise import BradleyTerry, RankRLS, save_model
 from rankwise.cli.main import main
-from rankwise.io.frames import TableError, read_text_columns
+from rankwise.io.tables import TableError, read_text_columns
 from rankwise.leaderboard import judge_table, pair_table
 from rankwise.report.leaderboard import headline, leaderboard_page
 
@@ -140,7 +140,7 @@ def test_winners_and_losers_need_no_outcome(capsys, tmp_path):
         ("winner,loser\n", "There are no matches"),
         ("winner,beaten\nx,y\n", "has no column 'loser'; its columns are 'winner', 'beaten'"),
         ("winner,loser\nx,y,z\n", "row 1: 3 fields for 2 columns"),
-        ("", "has no column 'winner', 'loser'"),
+        ("", "is empty, but a table begins with names of columns"),
     ],
 )
 def test_a_bad_table_is_named(capsys, tmp_path, text, message):

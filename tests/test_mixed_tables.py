@@ -1,14 +1,14 @@
 """Tables with words, booleans, dates and gaps, as text and as frames."""
 
 import datetime
+import importlib.util
 
 import numpy as np
 import pandas as pd
 import pytest
 
-from rankwise.io import table_readers
-from rankwise.io.frames import TableError, read_table, read_text_columns
-from rankwise.io.mixed_tables import ANY_NUMBER, WORDS, read_mixed, stacked
+from rankwise.io.table_columns import ANY_NUMBER, WORDS
+from rankwise.io.tables import TableError, read_columns, read_table, read_text_columns, stacked
 
 TEXT = """grape,price,organic,tasted,code,empty
 merlot,8.5,true,2024-05-01,01,
@@ -19,15 +19,15 @@ syrah,1e1,True,2024-05-03,10,
 NAMES = ["grape", "price", "organic", "tasted", "code", "empty"]
 
 
-@pytest.fixture(params=["pandas", "polars"])
+HIDDEN = {"pandas": ("polars",), "polars": ("pandas", "pyarrow"), "pandas, csv": ("polars", "pyarrow")}
+
+
+@pytest.fixture(params=HIDDEN)
 def package(request, monkeypatch):
-    """Leave only one of the two packages to be found."""
-    find = table_readers.importlib.util.find_spec
-    hidden = {"pandas": "polars", "polars": "pandas"}[request.param]
-    monkeypatch.setattr(
-        table_readers.importlib.util, "find_spec", lambda name: None if name == hidden else find(name)
-    )
-    return request.param
+    """Leave only some of the packages to be found; the name is that of the frames."""
+    find, hidden = importlib.util.find_spec, HIDDEN[request.param]
+    monkeypatch.setattr(importlib.util, "find_spec", lambda name: None if name in hidden else find(name))
+    return request.param.partition(",")[0]
 
 
 def written(folder, text=TEXT, name="wines.csv"):
@@ -48,7 +48,7 @@ def values_of(frame):
 
 
 def test_the_kinds_of_columns_of_text(tmp_path, package):
-    frame, kinds = read_mixed(written(tmp_path), NAMES).inferred(["code"])
+    frame, kinds = read_columns(written(tmp_path), NAMES).inferred(["code"])
     assert type(frame).__module__.startswith(package)
     assert kinds == [WORDS, "number", "boolean", "date", WORDS, "number"]
     found = values_of(frame)
@@ -63,7 +63,7 @@ def test_the_kinds_of_columns_of_text(tmp_path, package):
 
 def test_the_columns_of_a_model(tmp_path, package):
     kinds = [["syrah", "merlot"], ANY_NUMBER, ANY_NUMBER, ANY_NUMBER, [1, 2, 3], "number"]
-    found = values_of(read_mixed(written(tmp_path), NAMES).known(kinds))
+    found = values_of(read_columns(written(tmp_path), NAMES).known(kinds))
     assert found["grape"] == ["merlot", "pinot, noir", None, "syrah"]
     assert found["organic"] == [1.0, 0.0, None, 1.0]
     day = (datetime.date(2024, 5, 1) - datetime.date(1970, 1, 1)).days
@@ -73,11 +73,13 @@ def test_the_columns_of_a_model(tmp_path, package):
 
 def test_levels_that_are_no_words(tmp_path, package):
     path = written(tmp_path, "a,b,c\n1.0,TRUE,none\n2,false,x\n,,\n")
-    found = values_of(read_mixed(path, ["a", "b", "c"]).known([[1, 2], [True, False], ["none", "x"]]))
+    found = values_of(read_columns(path, ["a", "b", "c"]).known([[1, 2], [True, False], ["none", "x"]]))
     assert found == {"a": [1, 2, None], "b": [True, False, None], "c": ["none", "x", None]}
 
 
 def test_parquet_keeps_its_types(tmp_path, package):
+    if importlib.util.find_spec("pyarrow") is importlib.util.find_spec("polars") is None:
+        pytest.skip("neither pyarrow nor polars")
     table = pd.DataFrame(
         {
             "size": pd.Categorical(["s", "l", None], ["s", "m", "l"], ordered=True),
@@ -88,7 +90,7 @@ def test_parquet_keeps_its_types(tmp_path, package):
         index=[7, 3, 5],
     )
     table.to_parquet(tmp_path / "t.parquet")
-    read = read_mixed(tmp_path / "t.parquet", list(table.columns))
+    read = read_columns(tmp_path / "t.parquet", list(table.columns))
     frame, kinds = read.inferred(["n"])
     assert kinds == [WORDS, WORDS, "date", WORDS]
     assert values_of(frame)["n"] == ["1", "2", "3"]
@@ -101,7 +103,7 @@ def test_parquet_keeps_its_types(tmp_path, package):
         read.chosen(["word"]).numbers()
     table.assign(n=[1.0, np.inf, np.nan]).to_parquet(tmp_path / "inf.parquet")
     with pytest.raises(TableError, match=r"inf\.parquet, row 2: column 'n' is not finite"):
-        read_mixed(tmp_path / "inf.parquet", ["n"]).inferred()
+        read_columns(tmp_path / "inf.parquet", ["n"]).inferred()
     twice = stacked([read, read])
     assert twice.shape == (6, 4)
     assert values_of(twice.inferred()[0])["size"] == ["s", "l", None] * 2
@@ -119,7 +121,7 @@ def test_parquet_keeps_its_types(tmp_path, package):
 )
 def test_columns_with_wrong_values(tmp_path, column, sentence):
     path = written(tmp_path, "x;y\n" + "".join(f"{value};1\n" for value in column.split()))
-    table = read_mixed(path, ["x"])
+    table = read_columns(path, ["x"])
     with pytest.raises(TableError, match=sentence):
         table.inferred()
     if "inf" not in column:
@@ -128,24 +130,24 @@ def test_columns_with_wrong_values(tmp_path, column, sentence):
 
 def test_rows_of_several_files_are_named(tmp_path):
     tables = [
-        read_mixed(written(tmp_path, f"x\n1\n{word}\n3\n", f"{word}.csv"), ["x"]) for word in ("2", "b")
+        read_columns(written(tmp_path, f"x\n1\n{word}\n3\n", f"{word}.csv"), ["x"]) for word in ("2", "b")
     ]
     with pytest.raises(TableError, match=r"b\.csv, row 2: column 'x' is not a number \(it is 'b'\)"):
         stacked(tables).inferred()
     with pytest.raises(TableError, match=r"b\.csv, row 2"):
         stacked(tables).known(["number"])
     with pytest.raises(TableError, match=r"gap\.csv, row 2: column 'x' is missing"):
-        read_mixed(written(tmp_path, "x,y\n1,1\n,1\n", "gap.csv"), ["x"]).numbers()
+        read_columns(written(tmp_path, "x,y\n1,1\n,1\n", "gap.csv"), ["x"]).numbers()
     pd.DataFrame({"x": ["b"]}).to_parquet(tmp_path / "x.parquet")
     with pytest.raises(TableError, match="all text"):
-        stacked([*tables, read_mixed(tmp_path / "x.parquet", ["x"])])
+        stacked([*tables, read_columns(tmp_path / "x.parquet", ["x"])])
 
 
 def test_columns_that_a_table_lacks_or_has_twice(tmp_path):
     with pytest.raises(TableError, match="has no column 'z'; its columns are 'x', 'y'"):
-        read_mixed(written(tmp_path, "x,y\n1,1\n"), ["z"])
+        read_columns(written(tmp_path, "x,y\n1,1\n"), ["z"])
     with pytest.raises(TableError, match="more than one column 'x'"):
-        read_mixed(written(tmp_path, "x,x\n1,1\n"), ["x"])
+        read_columns(written(tmp_path, "x,x\n1,1\n"), ["x"])
 
 
 @pytest.mark.parametrize(
@@ -161,5 +163,5 @@ def test_other_separators(tmp_path, package, text, separator):
 
 def test_quoted_fields_may_hold_separators_and_line_breaks(tmp_path, package):
     path = written(tmp_path, 'y,x\n1,"a;\nb"\n2,"c ""d"", e"\n')
-    assert values_of(read_mixed(path, ["x"]).inferred()[0]) == {"x": ["a;\nb", 'c "d", e']}
+    assert values_of(read_columns(path, ["x"]).inferred()[0]) == {"x": ["a;\nb", 'c "d", e']}
     assert read_table(path, label=None, features=["y"]).X.tolist() == [[1.0], [2.0]]

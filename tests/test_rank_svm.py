@@ -8,6 +8,7 @@ import warnings
 import numpy as np
 import pandas as pd
 import polars as pl
+import pyarrow as pa
 import pytest
 import scipy.sparse as sp
 from sklearn import config_context
@@ -416,12 +417,18 @@ def test_sparse_dense_single_precision_and_mapped_data_agree(loss, tmp_path):
         assert single.objective_ == pytest.approx(dense.objective_, abs=1e-6)
 
 
-@pytest.mark.parametrize("frame", [pd.DataFrame, pl.DataFrame])
-def test_frames_bring_feature_names(frame):
+@pytest.mark.parametrize(
+    ("frame", "column"),
+    [
+        (pd.DataFrame, pd.Series),
+        (pl.DataFrame, pl.Series),
+        (pa.table, lambda values: pa.chunked_array([values])),
+    ],
+)
+def test_frames_bring_feature_names(frame, column):
     X, y, qid = data()
     names = ["age", "size", "price", "colour"]
     table = frame(dict(zip(names, X.T, strict=True)))
-    column = pd.Series if frame is pd.DataFrame else pl.Series
     model = RankSVM().fit(table, column(y), qid=column(qid.astype(str)))
     np.testing.assert_array_equal(model.feature_names_in_, names)
     plain = RankSVM().fit(X, y, qid=qid)

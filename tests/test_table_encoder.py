@@ -5,6 +5,7 @@ import datetime
 import numpy as np
 import pandas as pd
 import polars as pl
+import pyarrow as pa
 import pytest
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
@@ -17,9 +18,11 @@ from rankwise import (
     RankSVM,
     explain_pair,
     load_model,
+    pair_data,
     save_model,
 )
-from rankwise.data.column_kinds import kind_of
+from rankwise.data.columns import kind_of
+from rankwise.evaluation.names import feature_names
 from rankwise.io.model_layout import ModelFileError
 from rankwise.preprocessing import TableEncoder
 
@@ -36,7 +39,7 @@ NAMES = [
     "price", "price is missing", "stars", "organic", "organic is missing", "grape=merlot", "grape=syrah",
     "grape is missing", "tasted", "tasted is missing",
 ]  # fmt: skip
-FRAMES = {"pandas": pd.DataFrame, "polars": pl.DataFrame}
+FRAMES = {"pandas": pd.DataFrame, "polars": pl.DataFrame, "pyarrow": pa.table}
 
 
 @pytest.mark.parametrize("library", FRAMES)
@@ -52,7 +55,7 @@ def test_columns_of_a_frame(library):
     np.testing.assert_array_equal(rows[2], [21, 0, 3, 1, 1, 0, 0, 1, day + 2, 0])
 
 
-def test_pandas_and_polars_give_the_same_numbers():
+def test_all_libraries_give_the_same_numbers():
     encoders = {name: TableEncoder().fit(frame(COLUMNS)) for name, frame in FRAMES.items()}
     rows = [encoders[fitted].transform(frame(COLUMNS)) for fitted in FRAMES for frame in FRAMES.values()]
     for other in rows[1:]:
@@ -204,3 +207,16 @@ def test_words_on_dask_are_refused_by_name():
     encoded = rows.map_partitions(lambda part: meta.loc[part.index], meta=meta.head(0))
     expected = RankSVM().fit(meta, np.arange(8))
     np.testing.assert_allclose(RankSVM().fit(encoded, np.arange(8)).coef_, expected.coef_, atol=1e-6)
+
+
+@pytest.mark.parametrize("library", FRAMES)
+def test_results_know_columns_by_name(library):
+    frame = FRAMES[library](COLUMNS)
+    model = CurveRanker().fit(frame, Y)
+    assert feature_names(frame, model, None, 5) == list(COLUMNS)
+    numbers = FRAMES[library]({"size": np.arange(100.0), "price": np.arange(100.0) ** 2 % 7})
+    turned = FRAMES[library]({"price": np.arange(100.0) ** 2 % 7, "size": np.arange(100.0)})
+    found = RankSVM().fit(numbers, Y).inference(numbers, Y)
+    assert found.names == ["size", "price"]
+    with pytest.raises(ValueError, match="same columns in the same order"):
+        pair_data(numbers, turned)

@@ -12,8 +12,8 @@ from pathlib import Path
 import numpy as np
 from fuzzing import run
 
-from rankwise.io import chunks, frames
-from rankwise.io.frames import TableError, iter_table, read_table
+from rankwise.io import chunks, table_formats, tables
+from rankwise.io.tables import TableError, iter_table, read_table
 
 COLUMNS = [{"label": "y"}, {"label": "y", "qid": "q"}, {"label": None}, {"label": "y", "features": ["f"]}]
 
@@ -36,4 +36,4 @@ def check(data: bytes) -> None:
 
 
 if __name__ == "__main__":
-    run(check, frames, chunks)
+    run(check, tables, table_formats, chunks)

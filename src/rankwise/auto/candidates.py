@@ -16,7 +16,7 @@ from sklearn.preprocessing import MaxAbsScaler, StandardScaler
 
 from rankwise.auto.task import Task
 from rankwise.core.checks import check_choice
-from rankwise.data.column_kinds import NUMBER
+from rankwise.data.columns import NUMBER
 from rankwise.estimators import (
     BoostedRanker,
     BoostedRankerCV,

@@ -28,6 +28,9 @@ from rankwise.core.progress import about
 from rankwise.core.text import plural
 from rankwise.core.types import FloatVector
 from rankwise.data.backends import backend_of, in_memory
+from rankwise.data.columns import column_names, is_frame
+from rankwise.data.frames import with_columns
+from rankwise.data.hints import identifiers
 from rankwise.estimators.base import with_classes
 from rankwise.estimators.fits import keep_classes
 from rankwise.estimators.inputs import require_labels
@@ -119,8 +122,11 @@ class AutoRanker(Verbosity, Randomness, Jobs, AutoParameters, BaseEstimator):
         Its 95% interval.
     weights_ : dict of str to float
         With `prefer="blend"`, the weight of each model; they sum to 1.
+    left_out_ : list of str
+        Columns of a frame that were not learned from, as they look like identifiers: words of which no two
+        are equal, row numbers, and columns named like `user_id` with many values.
     n_features_in_, feature_names_in_ :
-        The columns of the fit.
+        The columns that were learned from.
 
     Notes
     -----
@@ -168,7 +174,8 @@ class AutoRanker(Verbosity, Randomness, Jobs, AutoParameters, BaseEstimator):
             A pair weighs the product of its rows' weights.
         """
         self._check_parameters()
-        task = self._task(X, y, qid, sample_weight)
+        left_out = identifiers(X) if is_frame(X) else []
+        task = self._task(X, y, qid, sample_weight, left_out)
         seed = 0 if self.random_state is None else self.random_state
         seed = seed if isinstance(seed, Integral) else check_random_state(seed).randint(2**31 - 1)
         race = Race(
@@ -181,6 +188,9 @@ class AutoRanker(Verbosity, Randomness, Jobs, AutoParameters, BaseEstimator):
         )
         race.run()
         self._keep(race, task)
+        self.left_out_ = left_out
+        if left_out:
+            logger.warning("Left out, as they look like identifiers: %s.", ", ".join(map(repr, left_out)))
         return self
 
     def _check_parameters(self) -> None:
@@ -192,7 +202,14 @@ class AutoRanker(Verbosity, Randomness, Jobs, AutoParameters, BaseEstimator):
         if self.candidates is not None and len(self.candidates) == 0:
             raise ValueError("candidates must hold at least one family; None tries all.")
 
-    def _task(self, X: Any, y: Any, qid: Any, sample_weight: Any) -> Task:
+    @staticmethod
+    def _without(names: list[str], X: Any) -> Any:
+        """Return the rows without some columns, if they are a frame."""
+        if not names or not is_frame(X):
+            return X
+        return with_columns(X, [name for name in column_names(X) or () if name not in names])
+
+    def _task(self, X: Any, y: Any, qid: Any, sample_weight: Any, left_out: list[str]) -> Task:
         require_labels(self, y)
         if (backend := backend_of(X)) is not None:
             raise ValueError(f"AutoRanker needs all rows in memory, but X is {backend.name}.")
@@ -200,7 +217,7 @@ class AutoRanker(Verbosity, Randomness, Jobs, AutoParameters, BaseEstimator):
             part if part is None or isinstance(part, Preferences) else as_array(in_memory(part))
             for part in (y, qid, sample_weight)
         )
-        X = X if hasattr(X, "shape") else as_array(X)
+        X = self._without(left_out, X if hasattr(X, "shape") else as_array(X))
         if sp.issparse(X):
             X = X.toarray() if X.nnz > DENSE * X.shape[0] * X.shape[1] else X.tocsr()
         task = Task(X, y, qid, sample_weight)
@@ -278,7 +295,7 @@ class AutoRanker(Verbosity, Randomness, Jobs, AutoParameters, BaseEstimator):
     def _rows(self, X: Any) -> Any:
         """Return rows as those of the fit."""
         check_is_fitted(self)
-        X = X if hasattr(X, "shape") else as_array(X)
+        X = self._without(self.left_out_, X if hasattr(X, "shape") else as_array(X))
         return X.toarray() if sp.issparse(X) and self.is_table_ else X
 
     def rank(self, X: Any, qid: ArrayLike | None = None) -> NDArray[np.int64]:

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.model_selection import check_cv
 
+from rankwise.data.row_parts import some_rows
 from rankwise.estimators.inputs import read_preferences
 from rankwise.model_selection.splits import QueryKFold
 from rankwise.preferences import FewRowsError, NoPairsError, Preferences
@@ -38,7 +39,7 @@ class Task:
     def take(self, rows: NDArray[np.int64]) -> Task:
         """Return some of the rows."""
         parts = (None if part is None else part[rows] for part in (self.y, self.qid, self.sample_weight))
-        return Task(self.X.iloc[rows] if hasattr(self.X, "iloc") else self.X[rows], *parts)
+        return Task(some_rows(self.X, rows), *parts)
 
     def arguments(self) -> dict[str, Any]:
         """Return the keyword arguments of `fit` that are given."""

@@ -8,6 +8,8 @@ import textwrap
 from collections.abc import Callable
 from typing import Any
 
+from rankwise.io.table_formats import TABLES
+
 
 class UsageError(Exception):
     """Options that cannot be combined; the exit code is 2."""
@@ -247,29 +249,21 @@ def column_pair(text: str) -> tuple[str, str]:
 
 def add_data_options(parser: Any, *, width: bool = False) -> None:
     """Add the options of data files, with `width` also the number of features."""
-    group = parser.add_argument_group("data")
-    group.add_argument("--label", help="column of the labels (CSV and Parquet)")
-    group.add_argument("--qid", help="column of the query of each row (CSV and Parquet)")
-    group.add_argument(
-        "--categories",
-        type=names,
-        metavar="A,B,...",
-        help="the labels from the lowest up, if they are words (CSV and Parquet)",
-    )
-    group.add_argument(
-        "--features",
-        type=names,
-        metavar="A,B,...",
-        help="columns of the features (CSV and Parquet; default: those of the model, or all other columns)",
-    )
+    group = parser.add_argument_group("data", f"Tables are files in {TABLES}, by their suffixes.")
+    group.add_argument("--label", help="column of the labels (tables)")
+    group.add_argument("--qid", help="column of the query of each row (tables)")
+    lists = {
+        "categories": "the labels from the lowest up, if they are words (tables)",
+        "features": "columns of the features (tables; default: those of the model, or all other columns)",
+        "exclude": "columns that are no features, such as identifiers (tables)",
+    }
     if width:
-        group.add_argument(
-            "--categorical",
-            type=names,
-            metavar="A,B,...",
-            help="features that are categories although they look like numbers, such as codes (CSV and "
-            "Parquet); columns of words are found without it",
+        lists["categorical"] = (
+            "features that are categories although they look like numbers, such as codes (tables); columns "
+            "of words are found without it"
         )
+    for name, text in lists.items():
+        group.add_argument(f"--{name}", type=names, metavar="A,B,...", help=text)
     group.add_argument(
         "--sep",
         type=value(separator, "one character that is no letter or digit, or the word tab"),

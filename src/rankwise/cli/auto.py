@@ -9,10 +9,12 @@ from typing import TYPE_CHECKING, Any
 from rankwise.auto import AutoRanker
 from rankwise.cli.arguments import POSITIVE, UsageError
 from rankwise.cli.interruption import Interruption
-from rankwise.cli.mixed import check_categorical, check_words, framed, is_mixed
+from rankwise.cli.mixed import check_categorical, check_words, is_mixed
 from rankwise.cli.model_options import OPTIONS
 from rankwise.cli.models import save_any_model
 from rankwise.core.text import plural
+from rankwise.data.frames import framed
+from rankwise.data.hints import identifiers
 
 if TYPE_CHECKING:
     from rankwise.cli.data import Data
@@ -86,6 +88,7 @@ def train_auto(options: argparse.Namespace, console: Console, data: Data, readin
         "estimate_low": model.estimate_interval_[0],
         "estimate_high": model.estimate_interval_[1],
         "tried": model.tried_.as_dicts(),
+        "left_out": model.left_out_,
         "rows": len(data.y),
         "reading_seconds": reading,
         "seconds": seconds,
@@ -111,6 +114,6 @@ def rows_of(data: Data, options: argparse.Namespace) -> Any:
     if is_mixed(data.X):
         check_categorical(data, options)
         data.X, data.kinds = data.X.inferred(options.categorical or ())
-        check_words(data.X)
+        check_words(data.X, identifiers(data.X))
         return data.X
     return data.X if data.feature_names is None else framed(data.X, data.feature_names)

@@ -14,6 +14,7 @@ import numpy as np
 from rankwise.cli.data import Data
 from rankwise.cli.output import sentence
 from rankwise.core.warn import warn_caller
+from rankwise.data.columns import is_frame
 from rankwise.distributed.blocks import as_block
 from rankwise.distributed.client import current_engine
 from rankwise.io.checkpoint import Checkpoint
@@ -123,7 +124,7 @@ def _joined_digest(parts: list[bytes]) -> bytes:
 
 def block_digest(rows: Any) -> bytes:
     """Digest the rows of one partition."""
-    return rows_digest(rows if hasattr(rows, "columns") else as_block(rows).X)
+    return rows_digest(rows if is_frame(rows) else as_block(rows).X)
 
 
 def _arrays_of(X: Any) -> list[Any]:

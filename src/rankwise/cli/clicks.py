@@ -9,8 +9,8 @@ import numpy as np
 
 from rankwise.cli.arguments import POSITIVE, UsageError
 from rankwise.core.text import plural
-from rankwise.io.frames import read_text_columns
-from rankwise.io.table_readers import is_table
+from rankwise.io.table_formats import TABLES, is_table
+from rankwise.io.tables import read_text_columns
 from rankwise.preferences import Preferences
 
 # The options that name columns of the log, besides --qid.
@@ -19,7 +19,7 @@ COLUMNS = ("clicked", "position", "impression", "document")
 
 def add_click_options(parser: Any) -> None:
     """Add the options of logs of clicks."""
-    group = parser.add_argument_group("clicks in place of labels (CSV and Parquet)")
+    group = parser.add_argument_group("clicks in place of labels (tables)")
     group.add_argument(
         "--clicked",
         metavar="COLUMN",
@@ -66,7 +66,7 @@ def check_click_options(options: argparse.Namespace) -> None:
     if options.position is None or options.qid is None:
         raise UsageError("--clicked needs --position and --qid.")
     if not all(map(is_table, options.data)):
-        raise UsageError("--clicked is for tables (CSV, Parquet).")
+        raise UsageError(f"--clicked is for tables ({TABLES}).")
     if options.method == "auto":
         raise UsageError("--clicked cannot be used with --method auto.")
 

@@ -108,6 +108,7 @@ def read_partitions(options: argparse.Namespace) -> Data:
         label=options.label or "label",
         qid=options.qid,
         features=options.features,
+        exclude=options.exclude or (),
         categorical=options.categorical or (),
     )
     return Data(read.X, read.y, read.qid, read.X.feature_names, kinds=read.kinds)

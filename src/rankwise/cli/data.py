@@ -6,6 +6,7 @@ import argparse
 import os
 import warnings
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -13,18 +14,28 @@ import numpy as np
 
 from rankwise.cli.arguments import UsageError
 from rankwise.cli.clicks import check_click_options, click_columns, click_preferences
-from rankwise.cli.mixed import framed, has_levels, is_mixed, mixed_rows
-from rankwise.cli.row_names import check_names, document_ids, has_row_names, id_column, table_names
+from rankwise.cli.mixed import has_levels, is_mixed, mixed_rows
+from rankwise.cli.row_names import document_ids, has_row_names, id_column, names_of_rows
 from rankwise.core.columns import fitted_columns, require_same_columns
 from rankwise.core.pipelines import last_step
 from rankwise.core.text import listing, plural
+from rankwise.data.frames import framed
 from rankwise.data.remote_rows import n_queries_of
 from rankwise.data.scores import kept_entries
-from rankwise.io.frames import feature_columns, iter_table, read_outcomes, read_table, read_text_columns
+from rankwise.io.chunks import join_queries
 from rankwise.io.large_labels import warn_of_large_ties
-from rankwise.io.mixed_tables import read_mixed, stacked
 from rankwise.io.svmlight import iter_svmlight, load_svmlight
-from rankwise.io.table_readers import NotNumbersError, is_table
+from rankwise.io.table_formats import TABLES, NotNumbersError, is_table
+from rankwise.io.tables import (
+    Roles,
+    Table,
+    check_present,
+    feature_columns,
+    iter_table,
+    read_columns,
+    stacked,
+    table_columns,
+)
 from rankwise.preferences import Preferences, pair_data
 
 # The number of rows that are scored at a time.
@@ -35,7 +46,7 @@ CHUNK_ROWS = 65_536
 class Data:
     """Rows with their labels and queries.
 
-    The rows of a table with words or gaps are a `MixedTable` until a model or a training decides what its
+    The rows of a table with words or gaps are a `Table` until a model or a training decides what its
     columns are. In a training, `kinds` is what they are, and `encoder` what made numbers of them. `names` are
     the names of the rows, if a command uses them and the data has them.
     """
@@ -89,17 +100,19 @@ def check_data_options(options: argparse.Namespace, label_needed: bool = True) -
     on_dask = getattr(options, "dask", None) is not None  # where a folder stands for its tables
     tables = [is_table(path) or (on_dask and os.path.isdir(path)) for path in options.data]
     if any(tables) != all(tables):
-        raise UsageError("The data files must be all tables (CSV, Parquet) or all svmlight files.")
+        raise UsageError(f"The data files must be all tables ({TABLES}) or all svmlight files.")
     survival = getattr(options, "survival", None)
     if survival is not None and (options.label is not None or not all(tables)):
-        raise UsageError("--survival replaces --label, for tables (CSV, Parquet).")
+        raise UsageError(f"--survival replaces --label, for tables ({TABLES}).")
     pairs = getattr(options, "pairs", None)
     if pairs is not None and (options.label is not None or survival is not None or not all(tables)):
-        raise UsageError("--pairs replaces --label or --survival, for tables (CSV, Parquet).")
+        raise UsageError(f"--pairs replaces --label or --survival, for tables ({TABLES}).")
     if pairs is None and getattr(options, "margin", None) is not None:
         raise UsageError("--margin is the size of the preferences of --pairs.")
     clicked = getattr(options, "clicked", None)
     check_click_options(options)
+    if getattr(options, "exclude", None) is not None and options.features is not None:
+        raise UsageError("--exclude cannot be used with --features, which names all features.")
     if any(tables):
         others = (survival, pairs, clicked)
         if label_needed and options.label is None and all(other is None for other in others):
@@ -110,9 +123,9 @@ def check_data_options(options: argparse.Namespace, label_needed: bool = True) -
                     f"--{name.replace('_', '-')} is for svmlight files, but the data is a table."
                 )
         return
-    for name in ("label", "qid", "features", "categories", "categorical", "sep", "id"):
+    for name in ("label", "qid", "features", "exclude", "categories", "categorical", "sep", "id"):
         if getattr(options, name, None) is not None:
-            raise UsageError(f"--{name} is for tables (CSV, Parquet), but the data is svmlight.")
+            raise UsageError(f"--{name} is for tables ({TABLES}), but the data is svmlight.")
     if options.data.count("-") > 1:
         raise UsageError("Standard input (-) can be read only once.")
 
@@ -128,13 +141,14 @@ def take_columns_of(models: list[Any], options: argparse.Namespace) -> None:
     options.as_text = any(has_levels(model) for model in models)
     named = [fitted_columns(model) for model in models]
     needed = list(dict.fromkeys(name for names in named for name in names or []))
+    if learned := [name for name in options.exclude or () if name in needed]:
+        raise UsageError(f"--exclude names {listing(learned)}, which the model was fitted to.")
     if options.features is not None:
         check_named_features(options.features, needed, all(named))
     elif all(named):
         options.features = needed
     else:
-        others = [options.label, options.qid, id_column(options), *(getattr(options, "survival", None) or ())]
-        options.features = feature_columns(options.data[0], others, separator_of(options))
+        options.features = default_features(options, options.data[0])
 
 
 def check_named_features(features: list[str], needed: list[str], all_named: bool) -> None:
@@ -189,11 +203,9 @@ def iterate_data(options: argparse.Namespace) -> Iterator[Data]:
     """Yield the rows of svmlight files or tables chunk by chunk."""
     for path in options.data:
         if is_table(path):
-            separator = separator_of(options)
-            others = [options.label, options.qid, id_column(options)]
-            features = options.features or feature_columns(path, others, separator)
-            columns = {"label": None, "qid": options.qid, "features": features, "separator": separator}
-            for chunk in iter_table(path, chunk_rows=CHUNK_ROWS, **columns):
+            features = options.features or default_features(options, path)
+            columns = {"label": None, "qid": options.qid, "features": features}
+            for chunk in iter_table(path, chunk_rows=CHUNK_ROWS, separator=separator_of(options), **columns):
                 yield Data(chunk.X, None, chunk.qid, list(chunk.feature_names))
         else:
             for rows in iter_svmlight(path, chunk_rows=CHUNK_ROWS, zero_based=options.zero_based):
@@ -211,44 +223,20 @@ def separator_of(options: argparse.Namespace) -> str | None:
     return separator
 
 
-def _read_table(path: str, options: argparse.Namespace) -> Data:
-    separator = separator_of(options)
-    columns = {"qid": options.qid, "features": options.features, "separator": separator}
-    if not has_words(options):
-        read = read_table(path, label=options.label, **columns)
-        return Data(read.X, read.y, read.qid, list(read.feature_names))
-    columns["features"] = options.features or feature_columns(path, [options.label, options.qid], separator)
-    read = read_table(path, label=None, **columns)
-    return Data(read.X, word_labels(path, options), read.qid, list(read.feature_names))
-
-
-def _read_mixed(path: str, options: argparse.Namespace) -> Data:
-    """Read a table whose features have words or gaps, or are text to the model."""
-    separator = separator_of(options)
-    names = options.features or feature_columns(path, [options.label, options.qid], separator)
-    label = None if has_words(options) else options.label
-    outcomes = read_outcomes(path, label=label, qid=options.qid, separator=separator)
-    table = read_mixed(path, names, separator)
-    if outcomes.X.shape[0] not in (0, table.shape[0]):
-        raise ValueError(f"{path} is not a readable table: its lines are counted differently by two readers.")
-    y = word_labels(path, options) if has_words(options) else outcomes.y
-    return Data(table, y, outcomes.qid, list(names))
-
-
 def has_words(options: argparse.Namespace) -> bool:
     """Return whether the labels of a table are words."""
     return getattr(options, "categories", None) is not None and options.label is not None
 
 
-def word_labels(path: str, options: argparse.Namespace) -> Any:
-    """Read labels that are words, which become ranks except for methods of classes."""
-    words = read_text_columns(path, [options.label], separator_of(options))[options.label]
+def word_labels(table: Table, options: argparse.Namespace) -> Any:
+    """Return labels that are words as ranks or, for methods of classes, as they are."""
+    words = table.columns[options.label].values()
     rank = {category: number for number, category in enumerate(options.categories)}
-    for row, word in enumerate(words, 1):
+    for row, word in enumerate(words):
         if word is None or str(word) not in rank:
             problem = "is missing" if word is None else f"is {str(word)[:40]!r}"
             raise ValueError(
-                f"{path}, row {row}: the label {problem}; it must be one of the categories "
+                f"{table.place(row)}: the label {problem}; it must be one of the categories "
                 f"{', '.join(options.categories)}."
             )
     learns_classes = getattr(options, "method", None) in ("ordinal-svm", "hull")
@@ -266,7 +254,7 @@ def read_lives(options: argparse.Namespace) -> tuple[Data, Any]:
     """Return rows with survival times as labels and strata as queries, and the events, read as a feature."""
     time, event = options.survival
     features = None if options.features is None else [*options.features, event]
-    given = argparse.Namespace(**(vars(options) | {"label": time, "features": features}))
+    given = argparse.Namespace(**(vars(options) | {"label": time, "features": features, "survival": None}))
     data = _read_tables(given)
     columns = list(data.feature_names or [])
     if event not in columns:
@@ -274,7 +262,7 @@ def read_lives(options: argparse.Namespace) -> tuple[Data, Any]:
     index = columns.index(event)
     others = columns[:index] + columns[index + 1 :]
     if is_mixed(data.X):
-        events = data.X.chosen([event]).numbers()[:, 0]
+        events = data.X.numbers([event])[:, 0]
         return replace(data, X=data.X.chosen(others), feature_names=others), events
     X = np.asarray(data.X)
     return replace(data, X=np.delete(X, index, axis=1), feature_names=others), X[:, index]
@@ -297,9 +285,7 @@ def _read_pairs(options: argparse.Namespace) -> Data:
 
 def _read_clicks(options: argparse.Namespace) -> Data:
     """Return the rows that were shown, and the preferences of their clicks."""
-    others = click_columns(options)
-    features = options.features or feature_columns(options.data[0], others, separator_of(options))
-    data = _read_tables(argparse.Namespace(**(vars(options) | {"features": features})))
+    data = _read_tables(options)
     y = click_preferences(options, data.qid, None if is_mixed(data.X) else data.X)
     return Data(data.X, y, None, data.feature_names)
 
@@ -307,9 +293,10 @@ def _read_clicks(options: argparse.Namespace) -> Data:
 def _paired_features(options: argparse.Namespace) -> list[str]:
     """Return the features that a table has with both prefixes; refuse those with one of them."""
     path, (chosen, rejected) = options.data[0], options.pairs
-    present = feature_columns(path, [], separator_of(options))
+    excluded = [prefix + name for prefix in options.pairs for name in options.exclude or ()]
+    present = table_columns(path, separator_of(options))
     found, others = (
-        [name.removeprefix(prefix) for name in present if name.startswith(prefix)]
+        [name.removeprefix(prefix) for name in present if name.startswith(prefix) and name not in excluded]
         for prefix in (chosen, rejected)
     )
     if not found:
@@ -324,43 +311,44 @@ def _paired_features(options: argparse.Namespace) -> list[str]:
 
 
 def _read_tables(options: argparse.Namespace) -> Data:
-    data = _read_columns(options)
-    data.names = table_names(options)
-    check_names(data.names, data.X.shape[0])
-    return data
-
-
-def _read_columns(options: argparse.Namespace) -> Data:
-    given = argparse.Namespace(**(vars(options) | {"features": features_of_tables(options)}))
+    """Read each table once: numbers if all features are, else columns as they stand in the files."""
+    features = features_of_tables(options) or default_features(options, options.data[0])
+    label = None if has_words(options) else options.label
+    roles, outcomes = Roles(label, options.qid, features), Roles(label, options.qid, [])
+    names = [*roles.wanted, id_column(options), options.label if has_words(options) else None]
+    wanted = list(dict.fromkeys(name for name in names if name is not None))
+    roles.check(options.data[0], table_columns(options.data[0], separator_of(options)))
+    tables = [read_columns(path, wanted, separator_of(options)) for path in options.data]
+    X: Any = None
     if not getattr(options, "as_text", False) and getattr(options, "categorical", None) is None:
-        try:
-            return _joined([_read_table(path, given) for path in options.data])
-        except NotNumbersError:
-            pass
-    return _joined([_read_mixed(path, given) for path in options.data])
+        with suppress(NotNumbersError):
+            parts = [roles.read(table) for table in tables]
+            X = np.concatenate([part.X for part in parts]) if len(parts) > 1 else parts[0].X
+    if X is None:
+        parts = [outcomes.read(table) for table in tables]
+        X = stacked([table.chosen(features) for table in tables])
+    y = None if label is None else np.concatenate([part.y for part in parts])
+    if y is not None and len(parts) > 1:
+        warn_of_large_ties(y)  # between files
+    if has_words(options):
+        y = np.concatenate([word_labels(table, options) for table in tables])
+    qid = join_queries([part.qid for part in parts])
+    return Data(X, y, qid, list(features), names=names_of_rows(tables, id_column(options)))
+
+
+def default_features(options: argparse.Namespace, path: str) -> list[str]:
+    """Return the columns of a table that have no other role."""
+    excluded, separator = options.exclude or [], separator_of(options)
+    check_present(path, excluded, table_columns(path, separator))
+    others = [options.label, options.qid, id_column(options), *(getattr(options, "survival", None) or ())]
+    return feature_columns(path, [*others, *excluded, *click_columns(options)], separator)
 
 
 def features_of_tables(options: argparse.Namespace) -> list[str] | None:
     """Return the features to read of each table, by default those of the first, which all must have."""
-    if options.features is not None or (len(options.data) == 1 and id_column(options) is None):
+    if options.features is not None:
         return options.features
-    known, separator = [options.label, options.qid, id_column(options)], separator_of(options)
-    first, *others = ([path, feature_columns(path, known, separator)] for path in options.data)
-    for path, found in others:
-        require_same_columns(first[1], found, path, first[0], ordered=False)
+    first, *others = ((path, default_features(options, path)) for path in options.data)
+    for path, features in others:
+        require_same_columns(first[1], features, path, first[0], ordered=False)
     return first[1]
-
-
-def _joined(parts: list[Data]) -> Data:
-    first = parts[0]
-    if len(parts) == 1:
-        return first
-    qid = None if first.qid is None else np.concatenate([np.asarray(part.qid) for part in parts])
-    if is_mixed(first.X):
-        X: Any = stacked([part.X for part in parts])
-    else:
-        X = np.concatenate([np.asarray(part.X) for part in parts])
-    y = None if first.y is None else np.concatenate([np.asarray(part.y) for part in parts])
-    if y is not None and y.dtype == np.float64:
-        warn_of_large_ties(y)  # between files
-    return Data(X, y, qid, first.feature_names)

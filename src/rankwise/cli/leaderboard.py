@@ -13,9 +13,9 @@ from rankwise.cli.training import check_output
 from rankwise.core.text import listed, plural, table
 from rankwise.estimators import BradleyTerry, BradleyTerryCV
 from rankwise.io.atomic import atomic_write
-from rankwise.io.frames import read_text_columns
 from rankwise.io.model_file import LEADERBOARDS, load_model, save_model
 from rankwise.io.model_layout import is_model_file
+from rankwise.io.tables import read_text_columns
 from rankwise.leaderboard import judge_table, leaderboards_by, pair_table, ratings_over_time
 from rankwise.leaderboard.matches import KNOWN_COLUMNS, layout_of
 from rankwise.report.leaderboard import leaderboard_page

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -13,40 +14,31 @@ from sklearn.impute import SimpleImputer
 from rankwise.cli.arguments import UsageError
 from rankwise.core.pipelines import last_step
 from rankwise.core.text import listing
-from rankwise.data.categories import categories_of
+from rankwise.data.backends import backend_of
+from rankwise.data.columns import MOST_WORDS, category_values, is_frame
+from rankwise.data.frames import framed, words_and_categories
+from rankwise.data.hints import identifiers
 from rankwise.distributed import fit_steps
 from rankwise.estimators.model_scores import ModelScores
-from rankwise.io.mixed_tables import ANY_NUMBER
+from rankwise.io.table_columns import ANY_NUMBER
+from rankwise.io.tables import Table
 from rankwise.preprocessing import TableEncoder
 
 if TYPE_CHECKING:
     from rankwise.cli.data import Data
     from rankwise.cli.models import Recipe
-    from rankwise.io.mixed_tables import MixedTable
+    from rankwise.cli.output import Console
 
 # The methods whose estimators take categories and missing values.
 NATIVE = ("curve", "boosted", "kernel")
-# The number of characters of a list of columns in a message.
-LONGEST_LIST = 200
 
 
 def is_mixed(X: Any) -> bool:
-    """Return whether rows are a `MixedTable`."""
-    return hasattr(X, "sources")
+    """Return whether rows are a `Table`."""
+    return isinstance(X, Table)
 
 
-def framed(X: Any, names: list[str]) -> Any:
-    """Return rows as a frame, for a model that was fitted to one."""
-    try:
-        import pandas as pd
-    except ImportError:
-        import polars as pl
-
-        return pl.DataFrame(X, schema=names, orient="row")
-    return pd.DataFrame(X, columns=names, copy=False)
-
-
-def take_columns(recipe: Recipe, data: Data, options: argparse.Namespace) -> Recipe:
+def take_columns(recipe: Recipe, data: Data, options: argparse.Namespace, console: Console) -> Recipe:
     """Find out what the columns of a table are, for a training; return the recipe with a scale for them.
 
     Curves, trees and the learned kernel get a frame, other methods the numbers of a `TableEncoder`. It learns
@@ -56,10 +48,13 @@ def take_columns(recipe: Recipe, data: Data, options: argparse.Namespace) -> Rec
         check_categorical(data, options)
         data.X, data.kinds = data.X.inferred(options.categorical or ())
         check_words(data.X)
+        note_identifiers(data, console)
         if recipe.method not in NATIVE or recipe.scale not in ("auto", "none"):
             data.encoder = TableEncoder().fit(data.X)
             data.X = data.encoder.transform(data.X)
-    elif data.kinds is not None and (recipe.method not in NATIVE or recipe.scale not in ("auto", "none")):
+    elif data.kinds is None:
+        note_identifiers(data, console)
+    elif recipe.method not in NATIVE or recipe.scale not in ("auto", "none"):
         encode_partitions(data)
     if recipe.scale != "auto":
         return recipe
@@ -73,7 +68,7 @@ def encode_partitions(data: Data) -> None:
         data.X = fit_steps([data.encoder], data.X)
     except ValueError as error:
         names = data.feature_names or []
-        raise next((advised(error, name, names) for name in names if _is_about(error, name)), error) from None
+        raise next((advised(error, name) for name in names if _is_about(error, name)), error) from None
 
 
 def _is_about(error: ValueError, name: str) -> bool:
@@ -87,23 +82,33 @@ def check_categorical(data: Data, options: argparse.Namespace) -> None:
         raise UsageError(f"--categorical names {listing(unknown)}, which is no feature of the data.")
 
 
-def check_words(frame: Any) -> None:
-    """Refuse columns of names or text, and say how to leave them out."""
-    for name in frame.columns:
+def check_words(frame: Any, left_out: Sequence[str] = ()) -> None:
+    """Refuse columns of names or text but for some, and say how to leave them out."""
+    for column in words_and_categories(frame):
+        if column.name in left_out:
+            continue
         try:
-            categories_of(frame[[name]])
+            category_values(column, MOST_WORDS)
         except ValueError as error:
-            raise advised(error, name, list(frame.columns)) from None
+            raise advised(error, column.name) from None
 
 
-def advised(error: ValueError, name: str, columns: list[str]) -> ValueError:
+def advised(error: ValueError, name: str) -> ValueError:
     """Return the error about a column of names or text with the options that help."""
-    others = ",".join(other for other in columns if other != name)
-    shown = others if len(others) <= LONGEST_LIST else f"{others[:LONGEST_LIST]}..."
     return ValueError(
-        f"{str(error).partition(' Leave')[0]} Leave it out by naming the others, --features {shown}, "
-        "or name it in --categorical if its values are categories."
+        f"{str(error).partition(' Leave')[0]} Leave it out with --exclude {name}, or name it in "
+        "--categorical if its values are categories."
     )
+
+
+def note_identifiers(data: Data, console: Console) -> None:
+    """Name the columns that look like identifiers."""
+    if data.feature_names is None or backend_of(data.X) is not None:
+        return
+    names = identifiers(data.X if is_frame(data.X) else framed(data.X, data.feature_names))
+    if names:
+        what = "looks like an identifier" if len(names) == 1 else "look like identifiers"
+        console.note(f"{', '.join(map(repr, names))} {what}; leave out with --exclude {','.join(names)}")
 
 
 def rows_like(data: Data, rows: Data) -> Any:
@@ -113,7 +118,7 @@ def rows_like(data: Data, rows: Data) -> Any:
     return rows.X.numbers() if data.kinds is None else rows.X.known(data.kinds)
 
 
-def mixed_rows(table: MixedTable, model: Any) -> Any:
+def mixed_rows(table: Table, model: Any) -> Any:
     """Return the rows of a table as a model takes them: a frame if it was fitted to one, else an array."""
     kinds = column_kinds(model)
     named = hasattr(model, "feature_names_in_")

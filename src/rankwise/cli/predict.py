@@ -20,7 +20,7 @@ from rankwise.core.pipelines import scales_queries
 from rankwise.core.text import plural
 from rankwise.io.atomic import atomic_write
 from rankwise.io.streams import open_output
-from rankwise.io.table_readers import NotNumbersError
+from rankwise.io.table_formats import NotNumbersError
 from rankwise.io.trec import write_run
 
 EXAMPLE = """  rankwise predict model.json test.txt -o scores.txt

@@ -16,6 +16,7 @@ from rankwise.cli.predict import opened
 from rankwise.cli.row_names import add_id_option
 from rankwise.cli.summary import add_inference_options, inference_from
 from rankwise.core.text import plural
+from rankwise.data.row_parts import some_rows
 from rankwise.evaluation.through_pipeline import rank
 
 EXAMPLE = """  rankwise rank model.json new.csv --qid query -o ranks.csv
@@ -95,6 +96,6 @@ def ranges_within(found: Any, X: Any, qid: Any, level: float) -> tuple[Any, Any]
     best, worst = np.empty(n_rows, dtype=np.int64), np.empty(n_rows, dtype=np.int64)
     for one in np.unique(query):
         rows = np.flatnonzero(query == one)
-        part = X.iloc[rows] if hasattr(X, "iloc") else X[rows]
-        best[rows], worst[rows] = (ends + 1 for ends in found.rank_ranges(part, level))
+        ranges = found.rank_ranges(some_rows(X, rows), level)
+        best[rows], worst[rows] = (ends + 1 for ends in ranges)
     return best, worst

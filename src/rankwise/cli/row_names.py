@@ -5,9 +5,8 @@ from __future__ import annotations
 import argparse
 import re
 from collections.abc import Sequence
-from typing import Any
 
-from rankwise.io.frames import read_text_columns
+from rankwise.io.tables import Table
 
 _DOCUMENT = re.compile(r"\bdocid\s*=\s*(\S+)")
 
@@ -17,7 +16,7 @@ def add_id_option(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--id",
         metavar="COLUMN",
-        help="column of the names of rows, such as document ids (CSV and Parquet); svmlight files have them "
+        help="column of the names of rows, such as document ids (tables); svmlight files have them "
         "in comments such as '#docid = GX229-87'",
     )
     parser.set_defaults(row_names=True)
@@ -47,23 +46,14 @@ def document_ids(comments: Sequence[str] | None) -> list[str] | None:
     return names if names and len(names) == len(found) else None
 
 
-def table_names(options: argparse.Namespace) -> list[str] | None:
+def names_of_rows(tables: Sequence[Table], column: str | None) -> list[str] | None:
     """Return the entries of the column of names in all tables, None without such a column."""
-    column = id_column(options)
     if column is None:
         return None
     names: list[str] = []
-    for path in options.data:
-        for row, name in enumerate(
-            read_text_columns(path, [column], getattr(options, "sep", None))[column], 1
-        ):
-            if name is None:
-                raise ValueError(f"{path}, row {row}: the column {column!r} of --id is empty.")
-            names.append(str(name))
+    for table in tables:
+        values = table.columns[column].values()
+        if None in values:
+            raise ValueError(f"{table.place(values.index(None))}: the column {column!r} of --id is empty.")
+        names += map(str, values)
     return names
-
-
-def check_names(names: Any, n_rows: int) -> None:
-    """Refuse names that are not one per row, as two readers of a table may count lines differently."""
-    if names is not None and len(names) != n_rows:
-        raise ValueError(f"The column of --id has {len(names)} entries, but the data has {n_rows} rows.")

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 from rankwise.cli.arguments import names
-from rankwise.io.frames import read_text_columns
-from rankwise.io.table_readers import is_table
+from rankwise.io.table_formats import is_table
+from rankwise.io.tables import read_text_columns
 
 
 def add_slice_option(parser: argparse.ArgumentParser) -> None:

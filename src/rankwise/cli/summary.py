@@ -13,8 +13,8 @@ from rankwise.cli.data import check_data_options, read_data, separator_of, take_
 from rankwise.cli.models import load_any_model
 from rankwise.cli.output import Console
 from rankwise.evaluation.through_pipeline import inference
-from rankwise.io.frames import read_text_columns
-from rankwise.io.table_readers import is_table
+from rankwise.io.table_formats import TABLES, is_table
+from rankwise.io.tables import read_text_columns
 
 EXAMPLE = """  rankwise train train.csv --label grade --qid query --method rank-logistic -o model.json
   rankwise summary model.json train.csv --label grade --qid query
@@ -104,7 +104,7 @@ def clusters_of(options: argparse.Namespace) -> Any:
     if options.cluster is None:
         return None
     if not is_table(options.data[0]):
-        raise arguments.UsageError("--cluster is for tables (CSV, Parquet), but the data is svmlight.")
+        raise arguments.UsageError(f"--cluster is for tables ({TABLES}), but the data is svmlight.")
     name, separator = options.cluster, separator_of(options)
     parts = [read_text_columns(path, [name], separator)[name] for path in options.data]
     return np.array([str(value) for part in parts for value in part])

@@ -19,7 +19,7 @@ from rankwise.cli.output import Console
 from rankwise.cli.scores import dense_if_shifted
 from rankwise.cli.training import check_output, learn, require_rows
 from rankwise.core.pipelines import before_last_step
-from rankwise.io.table_readers import NotNumbersError
+from rankwise.io.table_formats import NotNumbersError
 
 EXAMPLE = """  rankwise train train.txt -o model.json --alpha 0.001
   rankwise train train.txt.gz -o model.json --tune --scale standard

@@ -173,7 +173,7 @@ class Watch:
 def learn(options: argparse.Namespace, console: Console, recipe: Recipe, data: Data, tune: bool) -> Outcome:
     """Fit a model by the options of `train` and `tune`; an interruption writes a checkpoint."""
     without_queries(recipe, data, console)
-    recipe = take_columns(recipe, data, options)
+    recipe = take_columns(recipe, data, options, console)
     alpha = getattr(options, "alpha", None)
     validation = validation_rows(options, recipe, data) if tune else None
     checkpoint = make_checkpoint(options, recipe, data, alpha, tune)

@@ -22,7 +22,7 @@ from rankwise.curves.axis import (
     weight_names,
 )
 from rankwise.curves.columns import Columns, MemoryColumns
-from rankwise.data.categories import validated_numbers
+from rankwise.data.frames import validated_numbers
 from rankwise.data.product import ProductDesign
 from rankwise.data.tally import Tally
 

@@ -23,7 +23,7 @@ from rankwise.curves.features import CurveFeatures, checked_pair, place_of
 from rankwise.curves.screen import best_pairs, memory_cell_sums
 from rankwise.curves.tables import AXES, Tables
 from rankwise.data.backends import backend_of
-from rankwise.data.categories import one_row, validated_numbers
+from rankwise.data.frames import one_row, validated_numbers
 from rankwise.estimators.auto_alpha import AUTO
 from rankwise.estimators.fits import PairwiseFits
 from rankwise.estimators.pairwise import PairwiseRanker

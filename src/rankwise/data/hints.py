@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import logging
+import re
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from rankwise.core.checks import is_missing
 from rankwise.core.types import FloatVector
+from rankwise.data.columns import CATEGORY, MOST_WORDS, NUMBER, Column, is_declared, kind_of, numbers_of
 from rankwise.data.design import Design
+from rankwise.data.frames import frame_columns
 
 logger = logging.getLogger("rankwise")
 
@@ -17,6 +21,7 @@ logger = logging.getLogger("rankwise")
 CLOCK_SIZE, CLOCK_RATIO = 1e8, 1e7
 # Fewer rows that rise by 1 may do so by chance.
 INDEX_ROWS = 20
+_NAMED_ID = re.compile(r"(?i:(^|[\W_])(id|uuid|guid)$)|[a-z]I[Dd]$")
 
 
 def hint_at_scale(design: Design, names: Any = None) -> None:
@@ -79,3 +84,38 @@ def index_columns(X: Any) -> NDArray[np.intp]:
         return np.empty(0, dtype=np.intp)
     near = np.flatnonzero((X[1] - X[0] == 1) & (X[-1] - X[0] == len(X) - 1))
     return np.array([k for k in near if (np.diff(X[:, k]) == 1).all()], dtype=np.intp)
+
+
+def identifiers(X: Any) -> list[str]:
+    """Return the names of the columns of a frame that name rows rather than describe them.
+
+    These are words of which no two are equal, row numbers, and columns named like an identifier with many
+    different words or whole numbers. (Other whole numbers that all differ may be quantities, such as prices.)
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> frame = pd.DataFrame({"row": range(40), "user_id": [7, 3] * 20, "price": range(0, 80, 2)})
+    >>> identifiers(frame.assign(url=[f"/{k}" for k in range(40)], loan_id=frame["price"] + 100))
+    ['row', 'url', 'loan_id']
+    """
+    return [str(column.name) for column in frame_columns(X) if _names_rows(column)]
+
+
+def _names_rows(column: Column) -> bool:
+    kind, is_named = kind_of(column), _NAMED_ID.search(str(column.name)) is not None
+    if len(column) < INDEX_ROWS or is_declared(column) or kind not in (CATEGORY, NUMBER):
+        return False
+    if kind == CATEGORY:
+        words = [word for word in column.to_list() if not is_missing(word)]
+        n_words = len(set(words))
+        return INDEX_ROWS <= n_words == len(words) or (is_named and 2 * n_words > len(words))
+    if not is_named and np.diff(numbers_of(column.head(2), kind))[0] != 1:
+        return False
+    values = numbers_of(column, kind)
+    if bool((np.diff(values) == 1).all()):
+        return True
+    n_values = len(np.unique(values))
+    return (
+        is_named and bool((values == np.floor(values)).all()) and n_values > min(MOST_WORDS, len(values) / 2)
+    )

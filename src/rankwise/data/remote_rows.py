@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from rankwise.data.backends import Backend, backend_of
+from rankwise.data.columns import column_names
 from rankwise.data.row_parts import PartsInMemory, distinct_queries, joined, n_rows_of, whole_queries_of
 
 
@@ -76,6 +77,6 @@ def n_queries_of(qid: Any) -> int:
 
 def head_of(rows: Any) -> Head:
     """Return the shape of some rows, and the names of their columns."""
-    names = list(getattr(rows, "columns", ()))
-    named = bool(names) and all(isinstance(name, str) for name in names)
+    names = column_names(rows)
+    named = bool(names) and all(isinstance(name, str) for name in names or ())
     return Head(n_rows_of(rows), int(np.shape(rows)[1]), names if named else None)

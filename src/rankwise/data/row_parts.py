@@ -6,12 +6,14 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
+import narwhals.stable.v2 as nw
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from rankwise.core.checks import as_codes
 from rankwise.core.types import IntArray
+from rankwise.data.columns import is_frame
 
 
 class RowParts(ABC):
@@ -68,17 +70,18 @@ def n_rows_of(*columns: Any) -> int:
     return int(first.shape[0] if hasattr(first, "shape") else len(first))
 
 
-def some_rows(column: Any, numbers: IntArray) -> Any:
-    """Return the rows with some numbers of a frame, an array or a sparse matrix."""
-    return column.iloc[numbers] if hasattr(column, "iloc") else column[numbers]
+def some_rows(column: Any, numbers: IntArray | slice) -> Any:
+    """Return the rows with some numbers of a frame or its column, an array or a sparse matrix."""
+    if hasattr(column, "iloc"):
+        return column.iloc[numbers]
+    rows = nw.from_native(column, allow_series=True, pass_through=True)
+    return nw.to_native(rows[numbers], pass_through=True)
 
 
 def stacked(blocks: Sequence[Any]) -> Any:
     """Return the rows of several frames, arrays or sparse matrices as one."""
-    if hasattr(blocks[0], "iloc"):
-        import pandas as pd
-
-        return pd.concat(blocks)
+    if is_frame(blocks[0]):
+        return nw.concat([nw.from_native(block, eager_only=True) for block in blocks]).to_native()
     if sp.issparse(blocks[0]):
         return sp.vstack(blocks, format="csr")
     return np.concatenate(list(blocks))

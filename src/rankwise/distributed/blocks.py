@@ -13,9 +13,9 @@ from numpy.typing import NDArray
 
 from rankwise.core.text import listing
 from rankwise.core.types import FloatVector
-from rankwise.data.column_kinds import words_and_categories
-from rankwise.data.dates import with_days
+from rankwise.data.columns import column_names
 from rankwise.data.design import Design, MemoryDesign, as_design
+from rankwise.data.frames import with_days, words_and_categories
 from rankwise.data.scores import compared_scores
 from rankwise.distributed.codec import FixedPoint, decode_counts, encode_scores
 
@@ -78,7 +78,7 @@ def _check_kinds(rows: Any) -> None:
 
 def names_of(rows: Any) -> list[str] | None:
     """Return the names of the columns of a frame, if they are strings."""
-    names = list(getattr(rows, "columns", ()))
+    names = column_names(rows)
     return names if names and all(isinstance(name, str) for name in names) else None
 
 

@@ -14,8 +14,8 @@ from rankwise.curves.axis import Axis
 from rankwise.curves.columns import MemoryColumns
 from rankwise.curves.features import CurveFeatures
 from rankwise.curves.ranker import CurveMap
-from rankwise.data.categories import validated_numbers
 from rankwise.data.design import Design
+from rankwise.data.frames import validated_numbers
 from rankwise.data.product import ProductDesign
 from rankwise.data.shared_passes import SharedPasses
 from rankwise.distributed.blocks import Description, row_copies

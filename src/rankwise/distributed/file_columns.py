@@ -12,7 +12,7 @@ from rankwise.distributed.engine import Engine
 from rankwise.distributed.part_columns import PartColumn
 from rankwise.io.chunks import join_queries
 from rankwise.io.large_labels import large_ties, warn_of_large_ties
-from rankwise.io.table_readers import NotNumbersError
+from rankwise.io.table_formats import NotNumbersError
 
 
 class FileHead(NamedTuple):

@@ -11,8 +11,8 @@ from typing import Any
 from urllib.parse import unquote
 
 from rankwise.core.checks import check_count
-from rankwise.io.frames import table_columns
-from rankwise.io.table_readers import PARQUET, RowRange, is_table, row_group_sizes
+from rankwise.io.table_formats import TABLES, RowRange, is_table, row_group_sizes
+from rankwise.io.tables import table_columns
 
 # A folder whose name is that of a column and its value, such as "year=2024", and the mark of a missing value.
 _COLUMN_FOLDER = re.compile(r"([^=]+)=(.*)")
@@ -43,10 +43,7 @@ class FilePart:
 
     def row_groups(self, most: int) -> list[FilePart]:
         """Return parts of a Parquet file with at most this many rows, or of one row group."""
-        if not self.path.lower().endswith(PARQUET):
-            return [self]
-        begins = [0]
-        end = 0
+        begins, end = [0], 0
         for size in row_group_sizes(self.path):
             if end > begins[-1] and end + size - begins[-1] > most:
                 begins.append(end)
@@ -71,7 +68,7 @@ def file_parts(paths: Any) -> list[FilePart]:
             raise FileNotFoundError(f"paths: no file has the name or pattern {pattern!r}.")
         parts.extend(FilePart(file, _folder_columns(file, root)) for file in files)
     if len({is_table(part.path) for part in parts}) != 1:
-        raise ValueError("paths must name svmlight files or tables (CSV, Parquet); got both or none.")
+        raise ValueError(f"paths must name svmlight files or tables ({TABLES}); got both or none.")
     return parts
 
 

@@ -10,18 +10,20 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rankwise.core.text import listing
-from rankwise.data.column_kinds import BOOLEAN, NUMBER
+from rankwise.data.columns import BOOLEAN, NUMBER
 from rankwise.distributed.file_parts import FilePart
-from rankwise.io.frames import (
+from rankwise.io.table_columns import WORDS, ColumnKind, TextColumn, is_gap, number_of
+from rankwise.io.table_formats import NotNumbersError, TableError
+from rankwise.io.tables import (
+    Part,
+    Roles,
+    Table,
     check_present,
     feature_columns,
-    number_of,
-    read_outcomes,
+    read_columns,
     read_table,
     table_columns,
 )
-from rankwise.io.mixed_tables import WORDS, ColumnKind, MixedTable, is_gap, read_mixed
-from rankwise.io.table_readers import NotNumbersError, TableError
 
 
 class TableColumns(NamedTuple):
@@ -39,7 +41,12 @@ class TableColumns(NamedTuple):
 
 
 def table_options(
-    parts: list[FilePart], tables: list[list[str]], label: str, qid: str | None, features: Any = None
+    parts: list[FilePart],
+    tables: list[list[str]],
+    label: str,
+    qid: str | None,
+    features: Sequence[str] | None = None,
+    exclude: Sequence[str] = (),
 ) -> TableColumns:
     """Return the columns to read of each part: the features given, or those of the first part.
 
@@ -53,14 +60,16 @@ def table_options(
             )
     if isinstance(features, str):
         raise ValueError(f"features must be a sequence of column names; got the string {features!r}.")
+    others = [label, qid, *exclude]
     if features is None:
-        feature_columns(parts[0].path, [label, qid])  # refuses a column without a name
-    chosen = [name for name in tables[0] if name not in (label, qid)] if features is None else list(features)
+        check_present(parts[0].path, exclude, tables[0])
+        feature_columns(parts[0].path, others)  # refuses a column without a name
+    chosen = [name for name in tables[0] if name not in others] if features is None else list(features)
     for part, columns in zip(parts, tables, strict=True):
         surplus = [name for name in columns if name not in tables[0]]
         if surplus and features is None:
             raise ValueError(f"{part.path} has the column {listing(surplus)}, which {parts[0].path} has not.")
-        check_present(Path(part.path), [label, *([qid] if qid else []), *chosen], columns)
+        check_present(part.path, [label, *([qid] if qid else []), *chosen], columns)
     return TableColumns(label, qid, tuple(chosen))
 
 
@@ -90,22 +99,19 @@ def part_kinds(part: FilePart, columns: TableColumns) -> list[ColumnKind | None]
     return read_part(part, columns)[0].kinds(columns.words)
 
 
-def read_part(part: FilePart, columns: TableColumns) -> tuple[MixedTable, Any, Any]:
+def read_part(part: FilePart, columns: TableColumns) -> tuple[Table, Any, Any]:
     """Return the features of a part as they stand in the file, labels and queries."""
-    folders, own = _split(part, columns)
-    qid = None if columns.qid in folders else columns.qid
-    outcomes = read_outcomes(part.path, label=columns.label, qid=qid, rows=part.rows)
+    folders, present = _split(part, columns)
+    roles = Roles(columns.label, None if columns.qid in folders else columns.qid, [])
+    table = read_columns(part.path, [*roles.wanted, *present], rows=part.rows)
+    outcomes = roles.read(table)
     n_rows = len(outcomes.X)
-    table = read_mixed(part.path, own, rows=part.rows) if own else MixedTable({}, [(part.path, n_rows)])
-    if table.shape[0] != n_rows:
-        raise ValueError(
-            f"{part.path} is not a readable table: its lines are counted differently by two readers."
-        )
     fields = {
-        name: [folders[name]] * n_rows if name in folders else table.columns[name]
+        name: TextColumn([folders[name]] * n_rows) if name in folders else table.columns[name]
         for name in columns.features
     }
-    return MixedTable(fields, table.sources), outcomes.y, _queries(outcomes.qid, columns.qid, folders, n_rows)
+    queries = _queries(outcomes.qid, columns.qid, folders, n_rows)
+    return Table(fields, [Part(part.path, n_rows)]), outcomes.y, queries
 
 
 def joined_kinds(
@@ -138,7 +144,7 @@ def _split(part: FilePart, columns: TableColumns) -> tuple[dict[str, str | None]
 
 
 def _folder_number(part: FilePart, name: str, folders: dict[str, str | None]) -> float:
-    number = number_of(folders[name], parse=True)
+    number = number_of(folders[name])
     if number is None or not np.isfinite(number):
         raise NotNumbersError(f"{part.path}: the folder of column {name!r} is no finite number.")
     return number

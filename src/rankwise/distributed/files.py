@@ -29,8 +29,8 @@ from rankwise.distributed.file_tables import (
     table_options,
 )
 from rankwise.io.atomic import atomic_folder
-from rankwise.io.frames import check_present
-from rankwise.io.table_readers import NotNumbersError, is_table
+from rankwise.io.table_formats import NotNumbersError, is_table
+from rankwise.io.tables import check_present
 
 # numpy reads the heads of files with Python's parser, which before 3.11.8 may fail in two threads at once.
 _one_parser = Lock()
@@ -66,10 +66,11 @@ def from_files(
     qid: str | None = "auto",
     cache: Any = None,
     features: Sequence[str] | None = None,
+    exclude: Sequence[str] = (),
     categorical: Sequence[str] = (),
     rows_per_partition: int | None = None,
 ) -> FileData:
-    """Read svmlight (LETOR) files or tables (CSV, Parquet), one partition each.
+    """Read svmlight (LETOR) files or tables (CSV, Parquet, Arrow), one partition each.
 
     The files are read once for labels and queries. With a Dask client, the rows then stay on the workers, and
     so do labels and queries if there are queries; they become arrays in memory if code asks for arrays.
@@ -99,6 +100,8 @@ def from_files(
         not copied.
     features : sequence of str, optional
         The columns of tables that are features, if not all are.
+    exclude : sequence of str
+        The columns of tables that are no features, if `features` does not name them.
     categorical : sequence of str
         Columns of tables whose values are words, even if they look like numbers.
     rows_per_partition : int, optional
@@ -129,7 +132,7 @@ def from_files(
         width = n_features or _most_features(engine, parts, zero_based)
         return _read(engine, parts, load_text, (width, zero_based), folder)
     tables = engine.execute(lambda: engine.map(part_columns, parts))
-    columns = table_options(parts, tables, label, qid, features)
+    columns = table_options(parts, tables, label, qid, features, exclude)
     parts = split_parts(parts, rows_per_partition)
     if not categorical:
         with suppress(NotNumbersError):

@@ -14,6 +14,8 @@ from numpy.typing import NDArray
 from rankwise.core.columns import require_same_columns
 from rankwise.core.text import plural
 from rankwise.data.design import Design
+from rankwise.data.frames import framed
+from rankwise.data.row_parts import some_rows, stacked
 from rankwise.distributed.blocks import names_of
 from rankwise.distributed.client import current_client, current_engine
 from rankwise.distributed.collections import Partitions, as_partitions
@@ -203,20 +205,9 @@ def on_rows(function: Callable[..., Any], block: Any, *arguments: Any) -> Any:
     return function(as_rows(block), *arguments)
 
 
-def framed(X: NDArray[Any], names: Sequence[str]) -> Any:
-    """Return an array as a frame of pandas or, if it is not installed, of polars."""
-    try:
-        import pandas as pd
-    except ImportError:
-        import polars as pl
-
-        return pl.DataFrame(X, schema=list(names), orient="row")
-    return pd.DataFrame(X, columns=list(names), copy=False)
-
-
 def taken_rows(rows: Any, chosen: NDArray[np.bool_]) -> Any:
     """Return some of the rows of a block."""
-    return rows.filter(chosen) if type(rows).__module__.startswith("polars") else rows[chosen]
+    return some_rows(rows, np.flatnonzero(chosen))
 
 
 def _itself(rows: Any) -> Any:
@@ -226,21 +217,6 @@ def _itself(rows: Any) -> Any:
 def even_share(n_rows: int) -> NDArray[np.bool_]:
     """Return which rows are in a sample that is spread evenly over all of them."""
     return np.arange(n_rows) % -(-n_rows // SAMPLE_ROWS) == 0
-
-
-def stacked(parts: list[Any]) -> Any:
-    """Return blocks as one array, sparse matrix or frame."""
-    if sp.issparse(parts[0]):
-        return sp.vstack(parts, format="csr")
-    if not hasattr(parts[0], "columns"):
-        return np.concatenate(parts)
-    if type(parts[0]).__module__.startswith("polars"):
-        import polars as pl
-
-        return pl.concat(parts)
-    import pandas as pd
-
-    return pd.concat(parts, ignore_index=True)
 
 
 def shape_of(rows: Any) -> BlockShape:

@@ -9,16 +9,15 @@ from itertools import pairwise
 from typing import Any
 
 import numpy as np
-import scipy.sparse as sp
 
 from rankwise.core.text import plural
 from rankwise.core.types import IntArray
-from rankwise.data.design import Design
 from rankwise.data.row_parts import RowParts, n_rows_of, some_rows, stacked
 from rankwise.distributed.client import current_engine
 from rankwise.distributed.collections import Partitions, as_partitions, gathered, is_distributed
 from rankwise.distributed.engine import Engine, PinnedRows
 from rankwise.distributed.part_columns import PartColumn
+from rankwise.distributed.row_blocks import as_rows
 
 
 @dataclass(frozen=True)
@@ -167,7 +166,7 @@ def as_blocks(column: Any) -> Partitions:
 
 def rows_between(column: Any, begin: int, end: int) -> Any:
     """Return some of the rows of a column in memory."""
-    return column.iloc[begin:end] if hasattr(column, "iloc") else column[begin:end]
+    return some_rows(column, slice(begin, end))
 
 
 def call(function: Callable[..., Any], common: Common, *columns: Any) -> tuple[Any] | None:
@@ -186,14 +185,3 @@ def call(function: Callable[..., Any], common: Common, *columns: Any) -> tuple[A
 def rows_at(column: Any, numbers: PieceOfColumn) -> Any:
     """Return the rows of a block with some numbers."""
     return some_rows(as_rows(column), numbers.rows)
-
-
-def as_rows(column: Any) -> Any:
-    """Return the rows of a block as models take them: a frame if the block has names of columns."""
-    if not isinstance(column, Design):
-        return column
-    if column.feature_names is None or sp.issparse(column.X):
-        return column.X
-    import pandas as pd
-
-    return pd.DataFrame(column.X, columns=column.feature_names, copy=False)

@@ -22,9 +22,8 @@ from rankwise.core.threads import thread_count
 from rankwise.core.types import FloatArray, FloatVector
 from rankwise.core.warn import warn_caller
 from rankwise.data.backends import backend_of, in_memory
-from rankwise.data.column_kinds import require_numbers
-from rankwise.data.dates import with_days
 from rankwise.data.design import Design, as_design
+from rankwise.data.frames import require_numbers, with_days
 from rankwise.estimators.inputs import check_linear, mixes_queries, read_preferences, read_problem, read_row
 from rankwise.kernels.functions import SCALES, KernelSum, Linear
 from rankwise.kernels.parameters import is_linear, kernel_map_of

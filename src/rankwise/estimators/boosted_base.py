@@ -19,7 +19,7 @@ from rankwise.core.stored import Array, Declaration, Numbers, Value, are_categor
 from rankwise.core.threads import is_forked, openmp_threads, thread_count
 from rankwise.core.types import FloatArray, FloatVector
 from rankwise.data.backends import backend_of
-from rankwise.data.categories import one_row, validated_rows
+from rankwise.data.frames import one_row, validated_rows
 from rankwise.data.scores import canonical_csr
 from rankwise.estimators import tree_text
 from rankwise.estimators.base import BaseRanker, logger

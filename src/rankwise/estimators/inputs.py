@@ -17,9 +17,8 @@ from rankwise.core.text import plural
 from rankwise.core.types import FloatVector
 from rankwise.core.warn import warn_caller
 from rankwise.data.backends import Backend, backend_of, in_memory
-from rankwise.data.categories import one_row
-from rankwise.data.dates import with_days
 from rankwise.data.design import Design
+from rankwise.data.frames import one_row, with_days
 from rankwise.data.hints import hint_at_queries
 from rankwise.estimators.fits import keep_pairs
 from rankwise.kernels.parameters import is_linear

@@ -19,7 +19,7 @@ from rankwise.core.stored import Array, Part, Value
 from rankwise.core.threads import thread_count, with_one_blas_thread
 from rankwise.core.types import FloatArray, FloatVector
 from rankwise.data.backends import backend_of, in_memory
-from rankwise.data.categories import one_row
+from rankwise.data.frames import one_row
 from rankwise.estimators.base import BaseRanker
 from rankwise.estimators.feature_scales import learn_scales
 from rankwise.estimators.fits import keep_classes

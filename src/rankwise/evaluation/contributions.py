@@ -10,6 +10,7 @@ import numpy as np
 
 from rankwise.core.pipelines import before_last_step, last_step
 from rankwise.core.types import FloatArray
+from rankwise.data.row_parts import some_rows
 from rankwise.evaluation.names import feature_names
 from rankwise.evaluation.weights import Weights
 
@@ -57,7 +58,7 @@ class _RowContributions:
         self.ranker, self.X = ranker, X
 
     def __getitem__(self, rows: Any) -> FloatArray:
-        return self.ranker.contributions(self.X.iloc[rows] if hasattr(self.X, "iloc") else self.X[rows])
+        return self.ranker.contributions(some_rows(self.X, rows))
 
 
 def has_contributions(model: Any) -> bool:

@@ -9,6 +9,7 @@ from rankwise.core.columns import fitted_columns
 from rankwise.core.pipelines import last_step
 from rankwise.core.text import plural
 from rankwise.data.backends import backend_of
+from rankwise.data.columns import column_names
 from rankwise.evaluation.models import is_scores
 from rankwise.metrics.registry import measure_title
 
@@ -45,7 +46,7 @@ def model_name(model: Any) -> str:
 
 def feature_names(X: Any, model: Any, given: Sequence[str] | None, n_features: int) -> list[str]:
     """Return the given names, or those of the frame, of the fit or of the model file, or f1, f2, ..."""
-    found = [given, getattr(X, "columns", None), fitted_columns(model)]
+    found = [given, column_names(X), fitted_columns(model)]
     names = next((list(map(str, listed)) for listed in found if listed is not None), None)
     if names is None:
         return numbered_names(n_features)

@@ -10,6 +10,8 @@ import numpy as np
 import scipy.sparse as sp
 
 from rankwise.core.types import FloatArray, IntArray
+from rankwise.data.columns import BOOLEAN, NUMBER, is_frame, kind_of, numbers_of
+from rankwise.data.frames import frame_columns
 from rankwise.evaluation.data import EvaluationData
 from rankwise.evaluation.measures import Measured, Metric, Scored, evaluated, first_measure, mean_defined
 from rankwise.evaluation.names import feature_names
@@ -70,10 +72,15 @@ def numeric_columns(X: Any, names: Sequence[str]) -> list[tuple[str, FloatArray]
     >>> numeric_columns(np.array([[1.0, np.nan], [2.0, 5.0]]), ["a", "b"])
     [('a', array([1., 2.])), ('b', array([5., 5.]))]
     """
-    if hasattr(X, "iloc"):
-        kinds = [getattr(dtype, "kind", "O") for dtype in X.dtypes]
-        found = [(names[k], X.iloc[:, k]) for k, kind in enumerate(kinds) if kind in "iufb"]
-        return [(name, _filled(np.asarray(column, dtype=np.float64))) for name, column in found]
+    if is_frame(X):
+        kinds = [
+            (name, column, kind_of(column)) for name, column in zip(names, frame_columns(X), strict=True)
+        ]
+        return [
+            (name, _filled(numbers_of(column, kind)))
+            for name, column, kind in kinds
+            if kind in (NUMBER, BOOLEAN)
+        ]
     matrix = X.tocsc() if sp.issparse(X) else np.asarray(X)
     if matrix.ndim != 2 or matrix.dtype.kind not in "iufb":
         return []

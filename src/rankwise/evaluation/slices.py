@@ -11,6 +11,8 @@ from numpy.typing import ArrayLike
 
 from rankwise.core.checks import as_array
 from rankwise.core.types import FloatArray, IntArray
+from rankwise.data.columns import is_declared, is_frame
+from rankwise.data.frames import frame_columns
 from rankwise.evaluation.data import EvaluationData
 from rankwise.evaluation.measures import Measured, evaluated, first_measure
 from rankwise.evaluation.names import feature_names
@@ -96,8 +98,9 @@ def _column_of(data: EvaluationData, name: str) -> Any:
     if name not in names:
         raise ValueError(f"slices names the column {name!r}, which X does not have.")
     place = names.index(name)
-    if hasattr(data.X, "iloc"):
-        return np.asarray(data.X.iloc[:, place])
+    if is_frame(data.X):
+        column = frame_columns(data.X)[place]
+        return np.array(column.to_list(), dtype=object) if is_declared(column) else column.to_numpy()
     column = data.X[:, [place]]
     return np.asarray(column.toarray() if hasattr(column, "toarray") else column).ravel()
 

@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike
 
 from rankwise.core.pipelines import before_last_step, last_step
 from rankwise.core.types import FloatArray, IntArray
-from rankwise.data.categories import one_row
+from rankwise.data.frames import one_row
 from rankwise.evaluation.models import matrix_of
 from rankwise.evaluation.names import feature_names, numbered_names
 from rankwise.export.scaling import folded, scaling_of

@@ -14,9 +14,10 @@ from sklearn.base import clone
 from sklearn.model_selection import KFold, check_cv
 from sklearn.utils import get_tags, indexable
 
-from rankwise.core.checks import as_alphas, check_count
+from rankwise.core.checks import as_alphas, as_array, check_count
 from rankwise.core.pipelines import last_step
 from rankwise.core.types import FloatArray
+from rankwise.data.row_parts import some_rows
 from rankwise.metrics import wmw
 from rankwise.preferences import NoPairsError
 from rankwise.preferences.order_graph import present_edges
@@ -190,9 +191,7 @@ def _held_out(
 
 def _rows(values: Any, rows: Any) -> Any:
     """Return rows of a frame, an array, a sparse matrix or a list."""
-    if hasattr(values, "iloc"):
-        return values.iloc[rows]
-    return values[rows] if hasattr(values, "shape") else np.asarray(values)[rows]
+    return some_rows(values if hasattr(values, "shape") else as_array(values), rows)
 
 
 def _judged(y: Any, scores: FloatArray, judge: Any) -> float:

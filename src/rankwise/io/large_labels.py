@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Iterable
 from decimal import Decimal
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from rankwise.core.checks import LARGE_INTEGER, MERGED, is_large, merges_integers
+from rankwise.core.checks import LARGE_INTEGER, MERGED, is_large
 
 
 def warn_of_large_ties(labels: NDArray[np.float64]) -> None:
@@ -44,37 +45,20 @@ class LargeLabels:
     Examples
     --------
     >>> large = LargeLabels()
-    >>> for piece in ([2**53, 0], [2**53 + 1, 2**53 + 2]):
-    ...     large.add(np.array(piece), np.array(piece, dtype=float))
+    >>> for piece in ([2**53], ["9007199254740993", 2**53 + 2]):
+    ...     large.add(piece)
     >>> large.problem()
     'has distinct integers above 2^53 that are equal as float64; use their ranks instead, for example by \
 scipy.stats.rankdata.'
     """
 
     def __init__(self) -> None:
-        self._exact: list[NDArray[Any]] = []
-        self._rounded: list[NDArray[np.float64]] = []
+        self._exact: set[Decimal] = set()
 
-    def add(self, raw: NDArray[Any], values: NDArray[np.float64], rounded: bool = False) -> None:
-        """Add labels as they were read and as float64; with `rounded`, they were read as float64."""
-        large = is_large(values)
-        if not large.any():
-            return
-        if rounded:
-            self._rounded.append(values[large])
-        exact = raw[large]
-        if exact.dtype.kind == "O":  # integers of any size, or the text of numbers
-            exact = np.array([Decimal(value) for value in exact.tolist()], dtype=object)
-        self._exact.append(np.unique(exact))
+    def add(self, labels: Iterable[Any]) -> None:
+        """Add labels as they were read: numbers, or the text of numbers."""
+        self._exact.update(map(Decimal, labels))
 
     def problem(self) -> str | None:
-        """Return an error if distinct labels are equal as float64, else None; warn if that is unknown."""
-        if not self._exact:
-            return None
-        same_type = len({part.dtype for part in self._exact}) == 1
-        exact = np.concatenate([part if same_type else part.astype(object) for part in self._exact])
-        if merges_integers(exact, exact.astype(np.float64)):
-            return MERGED
-        if self._rounded:
-            warn_of_large_ties(np.concatenate(self._rounded))
-        return None
+        """Return an error if distinct labels are equal as float64, else None."""
+        return MERGED if len(set(map(float, self._exact))) < len(self._exact) else None

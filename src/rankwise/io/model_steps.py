@@ -27,11 +27,11 @@ from sklearn.utils.validation import check_is_fitted
 
 from rankwise.core.pipelines import last_step
 from rankwise.core.types import FloatArray
-from rankwise.data.column_kinds import CATEGORY, KINDS, ORDERED
+from rankwise.data.columns import CATEGORY, KINDS, ORDERED
+from rankwise.data.frames import new_frame
 from rankwise.estimators.model_scores import ModelScores
 from rankwise.io.model_layout import Arrays, Contents, ModelFileError
 from rankwise.io.model_values import decode, encode, from_node, to_node
-from rankwise.io.table_readers import reader_of
 from rankwise.preprocessing import QueryScaler, TableEncoder
 
 # The columns of a SimpleImputer with an indicator of missing values: its `indicator_.features_`.
@@ -233,7 +233,7 @@ def _row_of_table(encoder: TableEncoder) -> Any:
     names = getattr(encoder, "feature_names_in_", None)
     if names is None:
         return np.array([row], dtype=object if levels else None)
-    return reader_of(".csv").frame({name: np.array([value]) for name, value in zip(names, row, strict=True)})
+    return new_frame({name: np.array([value]) for name, value in zip(names, row, strict=True)})
 
 
 def _check_table(encoder: TableEncoder) -> None:
@@ -255,4 +255,4 @@ def _row_for(listed: list[Any], names: Any, n_features: int) -> Any:
     if names is None:
         row = list(values.values())
         return np.array([row], dtype=object if any(isinstance(value, str) for value in row) else None)
-    return reader_of(".csv").frame({name: np.array([value]) for name, value in values.items()})
+    return new_frame({name: np.array([value]) for name, value in values.items()})

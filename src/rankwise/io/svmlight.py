@@ -12,10 +12,11 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from rankwise import _native
+from rankwise.core.checks import is_large
 from rankwise.core.threads import thread_count
 from rankwise.data.design import require_column_memory
 from rankwise.io.chunks import check_chunk_rows, join_queries, query_chunks
-from rankwise.io.large_labels import LargeLabels, warn_of_large_ties
+from rankwise.io.large_labels import warn_of_large_ties
 from rankwise.io.streams import LONGEST_LINE, Input, LineTooLongError, line_blocks, open_input
 from rankwise.io.svmlight_writer import dump_svmlight
 
@@ -167,11 +168,11 @@ def iter_svmlight(
 
 def _watched(pieces: Iterator[SvmlightData]) -> Iterator[SvmlightData]:
     """Yield the pieces; after the last one, warn of equal large labels."""
-    large = LargeLabels()
+    large = [np.empty(0)]
     for piece in pieces:
-        large.add(piece.y, piece.y, rounded=True)
+        large.append(piece.y[is_large(piece.y)])
         yield piece
-    large.problem()
+    warn_of_large_ties(np.concatenate(large))
 
 
 class _Settings(NamedTuple):

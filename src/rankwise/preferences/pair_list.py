@@ -9,6 +9,7 @@ import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
 
 from rankwise.core.checks import as_array, as_codes, as_indices, as_they_are, as_vector, as_weights
+from rankwise.data.columns import column_names
 from rankwise.preferences.base import FewRowsError, Pairs, Preferences, check_pair_memory, weighing_rows
 
 
@@ -266,7 +267,7 @@ def pair_data(
         raise ValueError(
             f"X_better and X_worse need the same two-dimensional shape, got {shapes[0]} and {shapes[1]}."
         )
-    names = [list(X.columns) if hasattr(X, "columns") else None for X in (X_better, X_worse)]
+    names = [column_names(X) for X in (X_better, X_worse)]
     if None not in names and names[0] != names[1]:
         raise ValueError(f"X_better and X_worse must have the same columns in the same order; got {names}.")
     n = shapes[0][0]

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from rankwise.data.column_kinds import (
+from rankwise.data.columns import (
     CATEGORY,
     NUMBER,
     ORDERED,

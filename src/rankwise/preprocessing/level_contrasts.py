@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from rankwise.core.types import FloatArray, IntVector
-from rankwise.data.column_kinds import CATEGORY
+from rankwise.data.columns import CATEGORY
 from rankwise.preprocessing.table_encoder import TableEncoder
 
 

@@ -12,7 +12,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from rankwise.core.checks import as_array, as_codes, check_choice
 from rankwise.core.types import FloatArray, IntArray
-from rankwise.data.dates import with_days
+from rankwise.data.frames import with_days
 from rankwise.data.scores import canonical_csr
 
 METHODS = ("minmax", "standard", "rank")

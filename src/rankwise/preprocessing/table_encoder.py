@@ -13,16 +13,17 @@ from rankwise.core.checks import check_count
 from rankwise.core.memory import require_memory
 from rankwise.core.types import FloatArray, FloatVector, IntVector
 from rankwise.data.backends import backend_of
-from rankwise.data.column_kinds import (
+from rankwise.data.columns import (
     CATEGORY,
     MOST_WORDS,
     ORDERED,
     category_codes,
+    is_frame,
     is_missing_in,
     kind_of,
     numbers_of,
 )
-from rankwise.data.dates import frame_columns, with_days
+from rankwise.data.frames import frame_columns, new_frame, with_days
 from rankwise.preprocessing.column_summary import ColumnSummary
 
 
@@ -211,16 +212,15 @@ class TableEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
                 f"TableEncoder needs rows in memory, but X is {backend.name}: fit a pipeline with it by "
                 "rankwise.distributed.fit_pipeline."
             )
-        if hasattr(X, "columns"):
+        if is_frame(X):
             validate_data(self, X, reset=reset, skip_check_array=True)
             if len(X) == 0:
                 raise ValueError("X has no rows.")
             return frame_columns(X)
         values = check_array(with_days(X), dtype=None, ensure_all_finite="allow-nan", estimator=self)
         if values.dtype.kind in "OUS" and _has_words(values):
-            X = _as_frame(values)
             validate_data(self, values, reset=reset, skip_check_array=True)
-            return frame_columns(X)
+            return frame_columns(new_frame({f"x{k}": column for k, column in enumerate(values.T.tolist())}))
         numbers = validate_data(
             self, with_days(X), reset=reset, dtype=np.float64, ensure_all_finite="allow-nan"
         )
@@ -229,12 +229,3 @@ class TableEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
 
 def _has_words(values: NDArray[Any]) -> bool:
     return values.dtype.kind in "US" or any(isinstance(value, str) for value in values.ravel().tolist())
-
-
-def _as_frame(values: NDArray[Any]) -> Any:
-    """Return an array of objects as a frame; the columns have the types of their values."""
-    try:
-        import pandas as pd
-    except ImportError:
-        raise ValueError("An array with words needs pandas, to be read as a frame; pass a frame.") from None
-    return pd.DataFrame(values, columns=[f"x{k}" for k in range(values.shape[1])]).infer_objects()

@@ -13,6 +13,7 @@ import scipy.sparse as sp
 
 from rankwise.core.pipelines import last_step
 from rankwise.core.types import FloatArray, IntArray
+from rankwise.data.row_parts import some_rows
 from rankwise.evaluation.data import EvaluationData
 from rankwise.evaluation.weights import Weights, by_size
 from rankwise.export.scaling import scaling_of
@@ -101,19 +102,15 @@ def moved_terms(data: EvaluationData, weights: Weights, rows: IntArray) -> Moved
     """Return the terms of the features with the largest effects, None if they are not exact."""
     model, numbers = data.models[data.name], data.row_numbers[rows]
     if has_curves(model) and model is last_step(model):
-        found, sums = _of_curves(model, weights, _rows_of(data.X, numbers))
+        found, sums = _of_curves(
+            model, weights, some_rows(data.X.tocsr() if sp.issparse(data.X) else data.X, numbers)
+        )
     elif _is_scaled_only(model) and not has_curves(model) and hasattr(last_step(model), "coef_"):
         found, sums = _of_weights(weights, numbers)
     else:
         return None
     scores = data.main_scores[rows]
     return found if np.ptp(scores - sums) <= TOLERANCE * max(1.0, np.ptp(scores)) else None
-
-
-def _rows_of(X: Any, numbers: IntArray) -> Any:
-    if hasattr(X, "iloc"):
-        return X.iloc[numbers]
-    return X.tocsr()[numbers] if sp.issparse(X) else X[numbers]
 
 
 def _is_scaled_only(model: Any) -> bool:

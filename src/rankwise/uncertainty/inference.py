@@ -15,7 +15,8 @@ from rankwise.core.checks import as_array, check_count
 from rankwise.core.columns import require_same_columns
 from rankwise.core.text import html_table, listing, plural, table
 from rankwise.core.types import FloatArray, FloatVector
-from rankwise.data.categories import one_row
+from rankwise.data.columns import column_names
+from rankwise.data.frames import one_row, with_columns
 from rankwise.losses import Logistic
 from rankwise.losses.base import PairwiseLoss
 from rankwise.losses.pair_sums import misordered_weight
@@ -319,7 +320,7 @@ class Inference:
 
     def _ordered(self, rows: Any, name: str) -> Any:
         """Return the columns of a frame in the order of the weights; unnamed weights take any names."""
-        columns = getattr(rows, "columns", None)
+        columns = column_names(rows)
         if columns is None or not all(isinstance(column, str) for column in columns):
             return rows
         numbered = [f"f{number}" for number in range(1, len(self.names) + 1)]
@@ -327,7 +328,7 @@ class Inference:
             return rows
         if not set(columns) >= set(self.names):
             require_same_columns(self.names, list(columns), name, "the training data", ordered=False)
-        return rows[self.names]
+        return with_columns(rows, self.names)
 
     def _contrasts(self, contrasts: Any) -> FloatArray:
         given = [contrasts] if np.ndim(contrasts) == 0 else contrasts
