@@ -105,9 +105,9 @@ headers: ## Compile each changed native header separately
 bench: $(VENV)/.dev ## Run every benchmark in its quick mode
 	@set -e; for script in $(BENCHMARKS); do echo "== $$script"; $(BIN)/python $$script --quick; done
 
-docs: $(VENV)/.docs ## Run the gallery, build docs/_build/html/ with warnings as errors, and test its search
+docs: $(VENV)/.docs ## Run the gallery, build docs/_build/html/ with warnings as errors, and test the pages
 	$(TEST_ENV) $(BIN)/python -m sphinx -W --keep-going -q -b html docs docs/_build/html
-	$(TEST_ENV) $(BIN)/python -m pytest -q tests/test_documentation.py
+	$(TEST_ENV) $(BIN)/python -m pytest -q docs/tests
 
 # The tests find a browser on the path or in build/browser/, where npm installs it.
 browser: ## Install the browser for the tests of pages, with apt if permitted, otherwise with npm

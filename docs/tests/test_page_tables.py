@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 pytest.importorskip("sphinx", reason="Sphinx is not installed: no page is built.")
-sys.path.append(str(Path(__file__).parents[1] / "docs"))
+sys.path.append(str(Path(__file__).parents[1]))
 
 from extensions import NUMBER
 

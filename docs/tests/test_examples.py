@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-ROOT = Path(__file__).parents[1]
+ROOT = Path(__file__).parents[2]
 EXAMPLES = sorted((ROOT / "examples").glob("plot_*.py"))
 PAGES = sorted((ROOT / "docs").glob("*.md"))
 NEEDS = {"plot_dask": "dask.array", "plot_hull": "networkx", "plot_network": "torch"}

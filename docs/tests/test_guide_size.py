@@ -3,7 +3,7 @@
 import re
 from pathlib import Path
 
-DOCS = Path(__file__).parents[1] / "docs"
+DOCS = Path(__file__).parents[1]
 # Pages to look things up in, which are not read from start to end.
 LOOK_UP = "Look up"
 

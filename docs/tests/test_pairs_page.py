@@ -13,7 +13,7 @@ from browser import By, Keys, needs_browser, outside_requests, show, started
 from rankwise import Preferences
 from rankwise.losses import Hinge
 
-ROOT = Path(__file__).parents[1]
+ROOT = Path(__file__).parents[2]
 DOCS = ROOT / "docs"
 
 

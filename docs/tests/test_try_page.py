@@ -11,7 +11,7 @@ from browser import ActionChains, By, Keys, Select, needs_browser, outside_reque
 from rankwise import RankRLS, RankSVM
 
 pytestmark = needs_browser
-DOCS = Path(__file__).parents[1] / "docs"
+DOCS = Path(__file__).parents[1]
 MODELS = {
     "hinge": lambda alpha: RankSVM(alpha, tol=1e-10),
     "squared_hinge": lambda alpha: RankSVM(alpha, loss="squared_hinge", tol=1e-10),

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-DOCS = Path(__file__).parents[1] / "docs"
+DOCS = Path(__file__).parents[1]
 PAGES = [*sorted(DOCS.glob("*.md")), DOCS.parent / "README.md"]
 CODE = re.compile(r"^(```|~~~).*?^\1", re.DOTALL | re.MULTILINE)
 DISPLAYED = re.compile(r"\$\$((?!\n\n).)*?\$\$", re.DOTALL)
