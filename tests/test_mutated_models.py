@@ -32,7 +32,7 @@ from rankwise.io.model_layout import read_layout, write_layout
 from rankwise.preprocessing import QueryScaler
 
 FOLDER = Path(__file__).parent / "models"
-N_MUTATIONS = 2000
+N_MUTATIONS = 1000
 ROWS = np.random.default_rng(0).normal(size=(12, 3))
 LABELS = np.array([0, 1, 2] * 4)
 # Values that are put in place of others.

@@ -67,7 +67,10 @@ CASES = {
     "alpha chosen in the fit": (RankSVM("auto"), SMALL, {}),
     "alpha chosen in the fit, smooth": (RankLogistic("auto"), LARGE, {}),
 }
-CLASSES = {"ordinal": OrdinalSVMCV(), "hull": HullRankerCV()}
+CASES |= {
+    "ordinal": (OrdinalSVMCV(), SMALL, {}),
+    "hull": (HullRankerCV(), rows(80, 4), {}),
+}
 
 
 class StopError(Exception):
@@ -113,14 +116,15 @@ def assert_same(found, expected):
             )
 
 
-@pytest.mark.parametrize("name", [*CASES, *CLASSES])
+@pytest.mark.parametrize("name", CASES)
 def test_a_continued_search_ends_as_one_without_an_interruption(name, tmp_path):
-    model, data, options = CASES[name] if name in CASES else (CLASSES[name], SMALL, {})
+    model, data, options = CASES[name]
     whole = Counting(tmp_path / "whole", every=10**6)
     expected = fitted(model, data, options, whole)
     assert_same(fitted(model, data, options, None), expected)
     keeps_state = name != "least squares"
-    for most in range(1, whole.n_compared + 1):
+    n, n_above = whole.n_compared, whole.n_above
+    for most in sorted({1, n // 2, n - n_above, n}):
         path = tmp_path / f"stopped {most}"
         try:
             fitted(model, data, options, Stopping(path, most))
