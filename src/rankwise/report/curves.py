@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 
+from rankwise.core.text import short
 from rankwise.evaluation.data import EvaluationData
 from rankwise.evaluation.names import shortened
 from rankwise.figures.curves import DrawnCurve, drawn_curves, drawn_tables, has_curves
-from rankwise.report.page import Cell, Number, figure, paragraph, section, short, table
+from rankwise.report.page import Cell, Number, figure, paragraph, section, table
 from rankwise.report.svg import Chart, padded
 
 DRAWN = 12

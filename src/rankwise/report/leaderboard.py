@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from rankwise import __version__
-from rankwise.core.text import listed, plural
+from rankwise.core.text import escaped, listed, plural
 from rankwise.leaderboard import BradleyTerry
 from rankwise.leaderboard.by_category import CategoryLeaderboards
 from rankwise.leaderboard.fragility import Fragility
@@ -24,7 +24,7 @@ from rankwise.report.leaderboard_tables import (
     ranking_table,
     tie_sentence,
 )
-from rankwise.report.page import Number, facts, figure, page, paragraph, section, text
+from rankwise.report.page import Number, facts, figure, page, paragraph, section
 from rankwise.report.shapes import legend
 from rankwise.report.svg import Chart, Interval, interval_chart, padded
 
@@ -44,7 +44,7 @@ def leaderboard_page(
     The page is self-contained.
     """
     chances = first_places(model, board)
-    lead = f'<p class="lead">{text(headline(model, board))}</p>\n'
+    lead = f'<p class="lead">{escaped(headline(model, board))}</p>\n'
     if chances:
         lead += paragraph(_first_place(chances))
     if fragility is not None:

@@ -6,11 +6,11 @@ from typing import Any
 
 import numpy as np
 
-from rankwise.core.text import listed, plural
+from rankwise.core.text import MINUS, listed, plural, share, short
 from rankwise.leaderboard import BradleyTerry, judge_table, pair_table
 from rankwise.leaderboard.by_category import CategoryLeaderboards
 from rankwise.leaderboard.table import ELO_CENTRE, ELO_UNIT, Leaderboard
-from rankwise.report.page import MINUS, Cell, Number, paragraph, section, share, short, table
+from rankwise.report.page import Cell, Number, paragraph, section, table
 
 SHOWN_IN_GRID = 10
 SHOWN_IN_PAIRS = 5

@@ -6,12 +6,13 @@ from typing import Any
 
 import numpy as np
 
+from rankwise.core.text import MINUS
 from rankwise.evaluation.data import EvaluationData
 from rankwise.evaluation.names import feature_names
 from rankwise.evaluation.weights import output_names
 from rankwise.figures.alpha_path import error_path_of, share_curve
 from rankwise.figures.convergence import gap_curve, history_of
-from rankwise.report.page import MINUS, Cell, Number, facts, figure, paragraph, section
+from rankwise.report.page import Cell, Number, facts, figure, paragraph, section
 from rankwise.report.svg import Chart, padded
 
 

@@ -6,24 +6,14 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from rankwise.core.text import plural
+from rankwise.core.text import plural, short
 from rankwise.core.types import IntArray
 from rankwise.evaluation import bootstrap
 from rankwise.evaluation.data import EvaluationData
 from rankwise.evaluation.measures import Measured
 from rankwise.evaluation.names import row_words
 from rankwise.figures.distribution import Distribution
-from rankwise.report.page import (
-    Cell,
-    Number,
-    QueryLink,
-    better_in_words,
-    figure,
-    paragraph,
-    section,
-    short,
-    table,
-)
+from rankwise.report.page import Cell, Number, QueryLink, better_in_words, figure, paragraph, section, table
 from rankwise.report.queries import MAX_NAMED, documents_panel, named_queries, worst_first
 from rankwise.report.shapes import legend
 from rankwise.report.svg import Chart, padded

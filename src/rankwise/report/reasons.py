@@ -4,25 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 
-from rankwise.core.text import plural
+from rankwise.core.text import TIMES, escaped, plural, short
 from rankwise.evaluation.contributions import Contributions
 from rankwise.evaluation.data import EvaluationData
 from rankwise.evaluation.names import row_words, shortened
 from rankwise.evaluation.weights import Weights, by_size, has_interactions, largest_parts
 from rankwise.report.about import LEAST_SPREAD, widest_spread
-from rankwise.report.page import (
-    TIMES,
-    Cell,
-    Number,
-    embedded,
-    figure,
-    paragraph,
-    section,
-    select,
-    short,
-    table,
-    text,
-)
+from rankwise.report.page import Cell, Number, embedded, figure, paragraph, section, select, table
 from rankwise.report.pairs import PairData, row_title
 from rankwise.report.svg import LONGEST_NAME, WIDE, Chart, padded, room_for
 from rankwise.uncertainty.inference import Inference, p_text
@@ -210,7 +198,7 @@ def pair_explorer(pairs: PairData) -> str:
     return (
         '<div id="pair"><h3>Why is A above B?</h3>'
         f'<form class="fields" id="pair-form">{"".join(fields)}</form>'
-        f'<p id="pair-answer" class="answer" aria-live="polite">{text(answer(data, first, second))}</p>'
+        f'<p id="pair-answer" class="answer" aria-live="polite">{escaped(answer(data, first, second))}</p>'
         '<div class="scroll" tabindex="0" role="region" aria-label="Contributions to the difference">'
         f'<table id="pair-table"{unsure}><caption>{summed}; the contributions sum to the difference of the '
         "scores</caption>"
@@ -288,7 +276,7 @@ def parts_of_pair(
 def _part_row(name: str, x: float | None, z: float | None, part: float, size: float) -> str:
     side = "up" if part >= 0 else "down"
     return (
-        f'<tr><th scope="row">{text(name)}</th><td class="number">{short(x) if x is not None else ""}</td>'
+        f'<tr><th scope="row">{escaped(name)}</th><td class="number">{short(x) if x is not None else ""}</td>'
         f'<td class="number">{short(z) if z is not None else ""}</td>'
         f'<td class="number" data-value="{part!r}">{short(part)}</td>'
         f'<td class="bar-cell" aria-hidden="true"><span class="{side}" style="width:{50 * size:.1f}%">'

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from rankwise.core.text import share, short
 from rankwise.evaluation.data import EvaluationData
 from rankwise.evaluation.models import has_probabilities
 from rankwise.evaluation.reliability import Reliability, reliability
 from rankwise.preferences import NoPairsError
-from rankwise.report.page import Cell, Number, figure, paragraph, section, share, short, table
+from rankwise.report.page import Cell, Number, figure, paragraph, section, table
 from rankwise.report.shapes import MAX_CURVES, legend
 from rankwise.report.svg import Chart
 

@@ -8,13 +8,13 @@ from typing import Any
 import numpy as np
 from sklearn.metrics import confusion_matrix
 
-from rankwise.core.text import listed, plural
+from rankwise.core.text import escaped, listed, plural, share, short
 from rankwise.evaluation.data import EvaluationData
 from rankwise.evaluation.names import row_words, shortened
 from rankwise.figures.distribution import roc
 from rankwise.figures.order_graph import edge_shares, layers_of
 from rankwise.figures.utility import UtilityAxis
-from rankwise.report.page import Cell, Number, figure, paragraph, section, share, short, table, text
+from rankwise.report.page import Cell, Number, figure, paragraph, section, table
 from rankwise.report.svg import Chart
 
 MAX_CURVES = 6
@@ -75,7 +75,7 @@ def legend(names: list[str], dots: Sequence[int] = ()) -> str:
     mark = "circle cx='20' cy='5' r='4' class='dot" if dots else "polyline points='0,5 40,5' class='line"
     items = "".join(
         f'<li><svg viewBox="0 0 40 10" width="40" height="10" aria-hidden="true" class="key">'
-        f"<{mark} s{style}'/></svg> {text(name)}</li>"
+        f"<{mark} s{style}'/></svg> {escaped(name)}</li>"
         for style, name in zip(dots or range(len(names)), names, strict=True)
     )
     return f'<ul class="legend">{items}</ul>'

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from rankwise.core.text import plural
+from rankwise.core.text import plural, share
 from rankwise.core.types import FloatArray
 from rankwise.evaluation.data import EvaluationData
 from rankwise.figures.survival import SurvivalCurve, as_steps, curves_by_score
-from rankwise.report.page import Cell, Number, figure, paragraph, section, share, table
+from rankwise.report.page import Cell, Number, figure, paragraph, section, table
 from rankwise.report.shapes import legend
 from rankwise.report.svg import Chart
 

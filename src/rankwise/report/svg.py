@@ -9,9 +9,9 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
+from rankwise.core.text import escaped, short
 from rankwise.core.types import FloatArray
 from rankwise.evaluation.names import shortened
-from rankwise.report.page import short, text
 
 WIDTH, HEIGHT = 480, 270
 LEFT, RIGHT, TOP, BOTTOM = 72, 18, 14, 46
@@ -117,7 +117,7 @@ class Chart:
     ) -> None:
         """Write text at a point in data coordinates, shifted by pixels."""
         a, b = float(self.x_axis.place([x])[0]) + shift[0], float(self.y_axis.place([y])[0]) + shift[1]
-        self.parts.append(f'<text x="{a:.1f}" y="{b:.1f}" text-anchor="{anchor}">{text(content)}</text>')
+        self.parts.append(f'<text x="{a:.1f}" y="{b:.1f}" text-anchor="{anchor}">{escaped(content)}</text>')
 
     def render(self, x_ticks: bool = True, y_ticks: bool = True) -> str:
         """Return the SVG element."""
@@ -149,7 +149,7 @@ class Chart:
             self.y_label: f'transform="translate(14 {up}) rotate(-90)"',
         }
         return [
-            f'<text class="label" {place} text-anchor="middle">{text(label)}</text>'
+            f'<text class="label" {place} text-anchor="middle">{escaped(label)}</text>'
             for label, place in places.items()
             if label
         ]
@@ -214,7 +214,7 @@ def round_values(low: float, high: float, count: int, whole: bool = False) -> li
 def picture(name: str, width: float, height: float, parts: Sequence[str]) -> str:
     """Return an SVG element with a description for screen readers."""
     return (
-        f'<svg viewBox="0 0 {width:g} {height:g}" role="img" aria-label="{text(name)}" '
+        f'<svg viewBox="0 0 {width:g} {height:g}" role="img" aria-label="{escaped(name)}" '
         f'style="--width:{width:g}px">{"".join(parts)}</svg>'
     )
 
@@ -226,7 +226,7 @@ def _power(power: int) -> str:
 
 
 def _title(content: str) -> str:
-    return f"<title>{text(content)}</title>" if content else ""
+    return f"<title>{escaped(content)}</title>" if content else ""
 
 
 def room_for(names: Sequence[str]) -> int:

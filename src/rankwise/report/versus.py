@@ -6,12 +6,12 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from rankwise.core.text import plural
+from rankwise.core.text import plural, short
 from rankwise.evaluation.comparison import correction_in_words
 from rankwise.evaluation.data import EvaluationData
 from rankwise.evaluation.measures import Measured
 from rankwise.evaluation.paired import Difference
-from rankwise.report.page import Cell, Number, better_in_words, figure, paragraph, section, short, table
+from rankwise.report.page import Cell, Number, better_in_words, figure, paragraph, section, table
 from rankwise.report.svg import WIDE, Interval, interval_chart
 
 
