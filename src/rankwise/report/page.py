@@ -11,6 +11,8 @@ from typing import Any
 
 from rankwise.core.text import escaped, short
 from rankwise.evaluation.measures import Measure
+from rankwise.plotting.marks import Picture
+from rankwise.plotting.svg import legend, svg
 
 # Nothing may be loaded from elsewhere, even if a feature name contains HTML.
 POLICY = "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; img-src data:"
@@ -129,12 +131,17 @@ def facts(pairs: Iterable[tuple[str, Cell]]) -> str:
     return f'<dl class="facts">{"".join(rows)}</dl>'
 
 
-def figure(chart: str, caption: str, wide: bool = False) -> str:
-    """Return a figure: a chart with its caption."""
+def figure(picture: Picture, caption: str, wide: bool = False, key: bool = False) -> str:
+    """Return a figure: a picture with its caption, and with the names of its lines and dots as a `key`."""
     kind = ' class="wide"' if wide else ""
-    return (
-        f'<figure{kind}><div class="chart">{chart}</div><figcaption>{escaped(caption)}</figcaption></figure>'
-    )
+    words = f"<figcaption>{escaped(caption)}</figcaption>{legend(picture) if key else ''}"
+    return f'<figure{kind}><div class="chart">{svg(picture)}</div>{words}</figure>'
+
+
+def figures(*drawn: str) -> str:
+    """Return figures side by side, empty without any."""
+    shown = "".join(drawn)
+    return f'<div class="figures">{shown}</div>' if shown else ""
 
 
 def section(name: str, title: str, *parts: str) -> str:
