@@ -34,7 +34,7 @@ def svg(picture: Picture) -> str:
 
     Examples
     --------
-    >>> svg(Picture("Growth", [Line([0, 1], [0, 2])], Axis("time"), Axis("size")))[:54]
+    >>> svg(Picture("Growth", [Line([0, 1], [0, 2])], Axis("time"), Axis("size")))[:57]
     '<svg viewBox="0 0 480 270" role="img" aria-label="Growth"'
     """
     frame = Frame(picture)
