@@ -230,7 +230,7 @@ def _labels(frame: Frame) -> list[str]:
 
 
 def _title(content: str) -> str:
-    """Return what is shown on hover."""
+    """Return a title, which is shown on hover."""
     return f"<title>{escaped(content)}</title>" if content else ""
 
 

@@ -61,7 +61,7 @@ def weight_chart(weights: Weights, is_constant: bool) -> str:
 
 
 def _title(weights: Weights, k: int, intervals: FloatArray | None) -> str:
-    """Return what a bar shows on hover."""
+    """Return the text of a bar on hover."""
     weight = "" if isinstance(weights, Contributions) else f"weight {short(float(weights.weights[k]))}, "
     title = f"{weights.names[k]}: {weight}standard deviation {short(float(weights.spread[k]))}"
     if intervals is None:
