@@ -83,7 +83,7 @@ def test_display_shows_means_and_folds():
     display = OrderComparisonDisplay(found).plot()
     order = np.argsort(-found.mean, kind="stable")
     assert [text.get_text() for text in display.ax_.get_yticklabels()] == [found.names[k] for k in order]
-    np.testing.assert_allclose(display.errorbar_[0].get_xdata(), found.mean[order])
-    folds = np.column_stack([line.get_xdata() for line in display.folds_])
-    np.testing.assert_allclose(folds, found.scores[order])
+    *folds, _, means = display.drawn_.marks
+    np.testing.assert_allclose(means.x, found.mean[order])
+    np.testing.assert_allclose(np.column_stack([line.x for line in folds]), found.scores[order])
     matplotlib.pyplot.close(display.figure_)

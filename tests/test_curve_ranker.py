@@ -33,12 +33,12 @@ from rankwise.cli.main import main
 from rankwise.curves.axis import Axis
 from rankwise.curves.screen import best_pairs, memory_cell_sums, pair_gains
 from rankwise.evaluation.weights import pair_parts
-from rankwise.figures.curves import drawn_curves, drawn_tables
 from rankwise.io.svmlight import dump_svmlight
 from rankwise.losses import SquaredHinge
 from rankwise.metrics import ranking_error
 from rankwise.model_selection import QueryKFold
 from rankwise.plotting import CurveDisplay, PairExplanationDisplay
+from rankwise.plotting.curves import drawn_curves, drawn_tables
 from rankwise.preferences.base import NoPairsError, weighing_rows
 from rankwise.preprocessing import CurveFeatures
 from rankwise.report import Report

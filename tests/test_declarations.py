@@ -1,15 +1,22 @@
 """What estimators declare: what their fits leave, and their options in the shell."""
 
-import dataclasses
 import warnings
+from dataclasses import dataclass
+from typing import Any, ClassVar
 
 import numpy as np
 import pytest
 
 from rankwise import estimators
-from rankwise.cli.model_options import OPTIONS, methods
+from rankwise.cli.arguments import UsageError
+from rankwise.cli.main import build_parser, main
+from rankwise.cli.model_options import declared_options, methods
+from rankwise.cli.models import recipe_of
 from rankwise.core.stored import Array, Numbers, Value, declared, undeclared
 from rankwise.estimators.base import BaseRanker
+from rankwise.estimators.inputs import read_rows
+from rankwise.estimators.parameters import Strength, option
+from rankwise.io.model_file import ModelFileError, load_model, save_model
 
 KINDS = [getattr(estimators, name) for name in estimators.__all__]
 RANKERS = [kind for kind in KINDS if issubclass(kind, BaseRanker)]
@@ -48,9 +55,111 @@ def test_the_class_that_searches_has_the_estimator_as_its_plain_one():
             assert getattr(estimators, kind.searching).plain is kind
 
 
-def test_every_option_is_a_parameter():
-    parameters = {field.name for kind in methods().values() for field in dataclasses.fields(kind)}
-    assert set(OPTIONS) <= parameters
+@dataclass(eq=False, repr=False, kw_only=True)
+class Shift:
+    """A parameter of its own."""
+
+    shift: float = option(2.0, "distance of the classes", reader="number")
+    form: str = option("plain", "form of the score", choices=("plain", "fan_out"))
+
+
+@dataclass(eq=False, repr=False, kw_only=True)
+class ShiftedRanker(BaseRanker, Shift, Strength):
+    """Ranks by the mean of the features."""
+
+    command = "shifted"
+    searching = "ShiftedRankerCV"
+    takes_tables = True
+    functions = ()
+    stored: ClassVar = {"mean_": Value((float,), required=True)}
+
+    def fit(self, X, y, qid=None):
+        X = read_rows(self, X)
+        self.n_pairs_, self.mean_ = len(y), float(np.nanmean(X)) + self.shift
+        return self
+
+    def predict(self, X):
+        return np.nan_to_num(self.validated(X, reset=False)).mean(axis=1) - self.mean_
+
+
+class ShiftedRankerCV(ShiftedRanker):
+    """Chooses nothing: it says what it was asked for."""
+
+    command = ""
+    default_scoring = "ndcg"
+    cv: Any = 5
+    scoring: Any = None
+
+    def __init__(self, alpha=1e-3, *, cv=5, scoring=None, shift=2.0, form="plain", alphas=None):
+        self.alpha, self.cv, self.scoring, self.shift, self.form = alpha, cv, scoring, shift, form
+        self.alphas = alphas
+
+
+@pytest.fixture
+def shifted(monkeypatch):
+    """An estimator that is named in the two places: the module of estimators, and its list of names."""
+    for kind in (ShiftedRanker, ShiftedRankerCV):
+        monkeypatch.setattr(estimators, kind.__name__, kind, raising=False)
+    names = [*estimators.__all__, "ShiftedRanker", "ShiftedRankerCV"]
+    monkeypatch.setattr(estimators, "__all__", names)
+
+
+def options_of(*given):
+    return build_parser().parse_args(["train", "rows.txt", "-o", "model", "--method", "shifted", *given])
+
+
+def test_a_new_estimator_is_in_the_shell(shifted, capsys):
+    assert methods()["shifted"] is ShiftedRanker
+    recipe = recipe_of(options_of("--shift", "-3", "--form", "fan-out"))
+    ranker = recipe.ranker(alpha=0.5)
+    assert (type(ranker), ranker.shift, ranker.form, ranker.alpha) == (ShiftedRanker, -3.0, "fan_out", 0.5)
+    assert recipe.takes_tables
+    for given, message in (
+        (["--form", "round"], "--form must be one of plain, fan-out with --method shifted; got round"),
+        (["--gamma", "1"], "--gamma cannot be used with --method shifted"),
+        (["--metric", "log-loss", "--tune"], "--metric log-loss cannot be used with --method shifted"),
+    ):
+        with pytest.raises(UsageError, match=message):
+            recipe_of(options_of(*given))
+    with pytest.raises(SystemExit):
+        options_of("--help")
+    words = " ".join(capsys.readouterr().out.split())
+    assert "--shift SHIFT distance of the classes (shifted; default: 2.0)" in words
+    assert "--form {plain,fan-out} form of the score (shifted; default: plain)" in words
+
+
+def test_a_new_estimator_is_searched_by_the_class_that_it_names(shifted):
+    options = options_of("--tune", "--folds", "3")
+    recipe = recipe_of(options)
+    search = recipe.searching(options)
+    assert (type(search), search.cv, search.scoring) == (ShiftedRankerCV, 3, "ndcg")
+
+
+def test_a_new_estimator_has_a_model_file(shifted, tmp_path):
+    model = ShiftedRanker(shift=1.0).fit(X, Y)
+    save_model(model, tmp_path / "model.json")
+    loaded = load_model(tmp_path / "model.json")
+    assert vars(loaded) == vars(model)
+    np.testing.assert_array_equal(loaded.predict(X), model.predict(X))
+    text = (tmp_path / "model.json").read_text()
+    (tmp_path / "model.json").write_text(text.replace(repr(model.mean_), '"far"'))
+    with pytest.raises(ModelFileError, match="mean_"):
+        load_model(tmp_path / "model.json")
+
+
+def test_a_new_estimator_trains_in_the_shell(shifted, tmp_path):
+    rows = "\n".join(f"{label} 1:{first} 2:{second}" for label, (first, second, _) in zip(Y, X, strict=True))
+    (tmp_path / "rows.txt").write_text(rows)
+    command = ["train", str(tmp_path / "rows.txt"), "-o", str(tmp_path / "model.json"), "--method", "shifted"]
+    assert main([*command, "--shift", "5", "-q"]) == 0
+    assert load_model(tmp_path / "model.json").shift == 5.0
+
+
+def test_an_option_is_a_field_with_the_default_of_the_estimator():
+    for name, fields in declared_options().items():
+        for method, field in fields.items():
+            assert getattr(methods()[method](), name) == field.default
+        assert any(field.metadata.get("help") for field in fields.values())
 
 
 @pytest.mark.parametrize(

@@ -13,11 +13,10 @@ from rankwise.evaluation import compare, compare_values
 from rankwise.evaluation.bootstrap import interval
 from rankwise.evaluation.measures import Scored, named_measure
 from rankwise.evaluation.weights import by_size, largest_parts
-from rankwise.figures.alpha_path import error_path
-from rankwise.figures.convergence import gap_curve
-from rankwise.figures.distribution import Distribution, roc
-from rankwise.figures.utility import LANE, UtilityAxis
 from rankwise.metrics.intervals import error_estimate
+from rankwise.plotting import AlphaPathDisplay, ConvergenceDisplay, QueryQualityDisplay
+from rankwise.plotting.roc import roc
+from rankwise.plotting.utility import LANE, UtilityAxis
 
 NUMBERS = st.floats(-100, 100).map(lambda value: round(value, 3))
 
@@ -190,24 +189,27 @@ def test_the_shown_parts_and_the_rest_are_the_whole(parts, count):
 
 
 def test_a_gap_without_a_logarithm_is_left_out():
-    curve = gap_curve([np.inf, 2.0, 1.0, 0.0, np.nan], [1.0, 2.0, 3.0, 4.0, 5.0])
-    assert [column.tolist() for column in curve] == [[2, 3], [2.0, 3.0], [2.0, 1.0]]
+    display = ConvergenceDisplay([np.inf, 2.0, 1.0, 0.0, np.nan], [1.0, 2.0, 3.0, 4.0, 5.0])
+    places = {"seconds": [2.0, 3.0], "iterations": [2, 3]}
+    for x, expected in places.items():
+        line, _ = display.picture(x).marks
+        assert (line.x.tolist(), line.y.tolist()) == (expected, [2.0, 1.0])
 
 
 def test_a_path_without_folds_is_its_own_mean():
-    path = error_path([1.0, 2.0], [0.3, 0.4], 1.0)
-    assert path.mean.tolist() == [0.3, 0.4]
-    assert path.folds.shape == (2, 0)
+    chosen, mean, _ = AlphaPathDisplay([1.0, 2.0], [0.3, 0.4], 1.0).picture().marks
+    assert chosen.x == 1.0
+    assert mean.y.tolist() == [0.3, 0.4]
 
 
 @given(arrays(np.float64, st.integers(1, 30), elements=st.floats(-1, 1)))
 def test_every_query_has_a_place_in_the_histogram(values):
-    found = Distribution.of([*values, np.nan])
-    low, high = found.limits
+    picture = QueryQualityDisplay([*values, np.nan]).picture()
+    low, high = picture.x.limits
     assert low <= min(0.0, values.min())
     assert high == 1.0
     assert low > values.min() - 0.1 - 1e-9 or low == 0
-    assert found.histogram()[0].sum() == len(values)
+    assert picture.marks[0].top.sum() == len(values)
 
 
 def test_a_roc_curve_is_thinned_and_keeps_its_ends():

@@ -9,7 +9,8 @@ import pytest
 import scipy.sparse as sp
 
 from rankwise import KernelRanker, Preferences, RankSVM, explain_pair, load_model, save_model
-from rankwise.estimators.kernel_ranker import LOSSES, basis_rows
+from rankwise.estimators.kernel_ranker import basis_rows
+from rankwise.estimators.parameters import SMOOTH_LOSSES
 from rankwise.io.model_file import model_info
 from rankwise.kernels.columns import ColumnFunction
 from rankwise.preprocessing import TableEncoder
@@ -66,7 +67,7 @@ def test_it_ranks_new_rows_of_a_mixed_table(fitted):
     assert np.isfinite(fitted.predict(strange)).all()
 
 
-@pytest.mark.parametrize("loss", LOSSES)
+@pytest.mark.parametrize("loss", SMOOTH_LOSSES)
 def test_each_loss_learns_within_queries(loss):
     X, y = wines()
     qid = np.arange(len(y)) % 8
@@ -213,7 +214,7 @@ def test_rows_far_apart_do_not_overflow(function):
 # Files
 
 
-@pytest.mark.parametrize("loss", LOSSES)
+@pytest.mark.parametrize("loss", SMOOTH_LOSSES)
 def test_a_loaded_model_predicts_and_explains_the_same(loss, tmp_path):
     X, y = wines()
     model = KernelRanker(loss, n_components=50, callback=lambda state: None).fit(X, y)

@@ -322,9 +322,9 @@ def test_the_picture_draws_scores_with_their_intervals(model):
 
     display = LeaderboardDisplay.from_estimator(model, top=3, confidence=0.9)
     board = model.leaderboard(3, confidence=0.9)
-    points, _, (bars,) = display.errorbar_
-    assert points.get_xdata().tolist() == [row.score for row in board]
-    ends = [segment[:, 0].tolist() for segment in bars.get_segments()]
+    intervals, points = display.drawn_.marks
+    assert points.x.tolist() == [row.score for row in board]
+    ends = np.column_stack([intervals.low, intervals.high])
     assert ends == pytest.approx(np.array([[row.low, row.high] for row in board]))
     assert display.ax_.get_yticklabels()[0].get_text() == f"1  {board[0].item}"
     assert [text.get_text() for text in display.ax_.texts] == [row.ranks for row in board]

@@ -92,10 +92,11 @@ def test_the_picture_has_a_line_per_item(votes):
 
     ratings = ratings_over_time(BradleyTerry(half_life=30), votes)
     display = RatingsDisplay(ratings=ratings).plot(top=2)
-    assert [line.get_label() for line in display.lines_] == ratings.latest(2)
-    assert display.lines_[0].get_ydata().tolist() == [row.score for row in ratings.of(ratings.latest(1)[0])]
+    first, second = display.drawn_.marks[1::3]
+    assert [first.name, second.name] == ratings.latest(2)
+    assert first.y == [row.score for row in ratings.of(ratings.latest(1)[0])]
     named = RatingsDisplay(ratings=ratings).plot(items=["ann"])
-    assert [line.get_label() for line in named.lines_] == ["ann"]
+    assert [named.drawn_.marks[1].name] == ["ann"]
     pyplot.close("all")
 
 

@@ -11,6 +11,7 @@ from sklearn.preprocessing import StandardScaler
 from rankwise import OrdinalSVM
 from rankwise.datasets import make_ordinal
 from rankwise.plotting import UtilityDisplay
+from rankwise.plotting.marks import Dots, Rule
 
 matplotlib = pytest.importorskip("matplotlib")
 matplotlib.use("Agg")
@@ -25,6 +26,10 @@ def close_figures():
     pyplot.close("all")
 
 
+def dots(display):
+    return [mark for mark in display.drawn_.marks if isinstance(mark, Dots)]
+
+
 def texts(axes):
     return [text.get_text() for text in axes.texts]
 
@@ -36,39 +41,30 @@ def test_every_row_is_drawn_at_its_utility_in_the_lane_of_its_rank(n):
     model = OrdinalSVM(1e-4, kernel="poly", degree=2, categories=GRADES).fit(X, labels)
     display = UtilityDisplay.from_estimator(model, X, labels)
     utility = model.utility(X)
-    for k, points in enumerate(display.points_):
-        across, up = np.asarray(points.get_offsets()).T
+    for k, points in enumerate(dots(display)):
+        across, up = points.x, points.y
         np.testing.assert_allclose(np.sort(across), np.sort(utility[y == k]))
         assert (np.abs(up - k) <= 0.4).all()
-    lines = [segment[0, 0] for segment in display.boundaries_.get_segments()]
+    lines = [mark.x for mark in display.drawn_.marks if isinstance(mark, Rule)]
     np.testing.assert_array_equal(lines, model.thresholds_)
     assert [tick.get_text() for tick in display.ax_.get_yticklabels()] == GRADES
     low, high = display.ax_.get_xlim()
     assert low < utility.min() < utility.max() < high
     assert display.figure_ is display.ax_.figure
-    shares = [f"{np.mean(model.predict(X[y == k]) == GRADES[k]):.0%}" for k in range(5)]
-    assert texts(display.ax_)[:5] == shares
+    shares = [f"{np.mean(model.predict(X[y == k]) == GRADES[k]):.0%} correct" for k in range(5)]
+    assert texts(display.ax_)[-5:] == shares
     # The figure can be drawn, with layout and fonts.
     display.figure_.canvas.draw()
-
-
-def test_ranks_differ_without_colour():
-    rng = np.random.default_rng(0)
-    display = UtilityDisplay.from_predictions(rng.normal(size=40), np.arange(40) % 4, [-1.0, 0.0, 1.0])
-    shapes = {tuple(map(tuple, points.get_paths()[0].vertices.round(6))) for points in display.points_}
-    assert len(shapes) == 4
-    lightness = [points.get_facecolor()[0, :3] @ [0.299, 0.587, 0.114] for points in display.points_]
-    assert np.diff(lightness).min() > 0.1
 
 
 def test_boundaries_that_coincide_share_a_label():
     y = np.arange(12) % 4
     utility = np.linspace(0, 10, 12)
     display = UtilityDisplay.from_predictions(utility, y, [2.0, 5.0, 5.0])
-    assert r"$\theta_{1}$" in texts(display.ax_)
-    assert r"$\theta_{2}$,$\theta_{3}$" in texts(display.ax_)
+    assert "θ₁" in texts(display.ax_)
+    assert "θ₂,θ₃" in texts(display.ax_)
     display = UtilityDisplay.from_predictions(utility, y, [5.0, 5.0, 5.01])
-    assert r"$\theta_{1}$ … $\theta_{3}$" in texts(display.ax_)
+    assert "θ₁ … θ₃" in texts(display.ax_)
 
 
 def test_axes_pipelines_and_options():
@@ -78,19 +74,20 @@ def test_axes_pipelines_and_options():
     display = UtilityDisplay.from_estimator(pipe, X, y, ax=axes)
     assert display.ax_ is axes
     assert display.figure_ is figure
-    np.testing.assert_allclose(display.utility, pipe[-1].utility(pipe[:-1].transform(X)))
-    again = display.plot(s=7, marker="x")
+    np.testing.assert_allclose(display.axis.utility, pipe[-1].utility(pipe[:-1].transform(X)))
+    again = display.plot(markersize=7, marker="x", step=2)
     assert again is display
     assert display.ax_ is not axes
-    assert display.points_[0].get_sizes().tolist() == [7]
+    assert display.artists_[1].get_markersize() == 7
+    assert sum(len(points.x) for points in dots(display)) < 60
 
 
 def test_some_ranks_only_and_constant_utilities():
     display = UtilityDisplay.from_predictions([0.0, 1.0], [0, 2], [0.5, 0.7], categories=[0, 1, 2])
-    assert [len(points.get_offsets()) for points in display.points_] == [1, 0, 1]
+    assert [len(points.x) for points in dots(display)] == [1, 0, 1]
     ordered = pd.Categorical(["b", "a"], categories=["b", "a"], ordered=True)
     display = UtilityDisplay.from_predictions([1.0, 1.0], ordered, [1.0])
-    assert display.rank.tolist() == [0, 1]
+    assert display.axis.rank.tolist() == [0, 1]
     display.figure_.canvas.draw()
 
 

@@ -145,11 +145,12 @@ def test_the_display_draws_the_filled_bins(held_out):
     found = reliability(y, model.predict(X), qid, bins=8)
     display = ReliabilityDisplay.from_estimator(model, X, y, qid, bins=8)
     filled = found.share > 0
-    np.testing.assert_array_equal(display.line_.get_xdata(), found.stated[filled])
-    np.testing.assert_array_equal(display.line_.get_ydata(), found.observed[filled])
-    heights = np.array([bar.get_height() for bar in display.bars_])
+    bars, _, line, _ = display.drawn_.marks
+    np.testing.assert_array_equal(line.x, found.stated[filled])
+    np.testing.assert_array_equal(line.y, found.observed[filled])
+    heights = bars.top - bars.bottom
     np.testing.assert_allclose(heights / heights.sum(), found.share, atol=1e-12)
-    assert f"log loss {found.log_loss:.3f}" in display.line_.get_label()
+    assert f"log loss {found.log_loss:.3f}" in line.name
     with pytest.raises(TypeError, match="'RankSVM' has no predict_pair_proba"):
         ReliabilityDisplay.from_estimator(RankSVM().fit(X, y), X, y)
 

@@ -118,7 +118,7 @@ def test_survival_is_told_in_its_own_words():
     assert report.headline().endswith(f"among 80 rows with {n_events} events.")
     html = report.to_html()
     assert "A higher score predicts a longer survival time." in html
-    assert html.count('class="dot s8"') == 80 - n_events
+    assert html.count('class="ring s1"') == 81 - n_events  # and the key
     best = max(max(c, 1 - c) for c in (concordance_index(pairs, Z[:, k]) for k in range(3)))
     assert f"orders {100 * best:.1f}%" in report.baseline()
     assert [row[0][0] for row in Page(html).tables["top"][1:]] == [str(k) for k in range(1, 11)]

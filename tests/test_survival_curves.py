@@ -5,9 +5,9 @@ import pytest
 
 from html_page import Page
 from rankwise import Preferences, RankSVM
-from rankwise.figures.survival import curves_by_score, survival_curve
+from rankwise.plotting.marks import Line
+from rankwise.plotting.survival import curves_by_score, survival_curve
 from rankwise.report import Report
-from rankwise.report.quality import HOLLOW
 
 
 def product_limit(event, time, moments):
@@ -84,8 +84,8 @@ def test_the_report_counts_and_draws_events_and_censored_rows(lives):
     assert section.count("censored at") == censored
     quality = page[page.index('id="quality"') :]
     quality = quality[: quality.index("</section>")]
-    assert quality.count('class="dot s0"') == event.sum()
-    assert quality.count(f'class="dot s{HOLLOW}"') == censored
+    assert quality.count('class="dot s0"') == event.sum() + 1
+    assert quality.count('class="ring s1"') == censored + 1  # and the key
 
 
 def test_reports_of_labels_have_no_curves(lives):
@@ -105,13 +105,14 @@ def test_the_display_draws_curves_bands_and_censored_rows(lives):
     model = RankSVM().fit(X, y)
     display = SurvivalDisplay.from_estimator(model, X, y)
     curves = curves_by_score(event, time, model.predict(X))
-    for line, curve in zip(display.lines_, curves, strict=True):
-        np.testing.assert_array_equal(line.get_ydata(), curve.survival)
+    lines = [mark for mark in display.drawn_.marks if isinstance(mark, Line)]
+    for line, curve in zip(lines, curves, strict=True):
+        np.testing.assert_array_equal(line.y[::2], curve.survival)
     assert len(display.ax_.collections) == 3
     ticks = [line for line in display.ax_.lines if line.get_marker() == "|"]
     assert sum(len(line.get_xdata()) for line in ticks) == np.sum(~event)
     plain = SurvivalDisplay.from_predictions((event, time), X[:, 0], n_groups=2, bands=False)
-    assert (len(plain.lines_), len(plain.ax_.collections)) == (2, 0)
+    assert (len(plain.ax_.lines), len(plain.ax_.collections)) == (4, 0)
     with pytest.raises(ValueError, match="n_groups"):
         SurvivalDisplay.from_predictions(y, X[:, 0], n_groups=0)
     with pytest.raises(TypeError, match="from_survival"):

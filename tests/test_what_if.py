@@ -10,10 +10,10 @@ from sklearn.preprocessing import StandardScaler
 from browser import By, Keys, Select, needs_browser, show, started
 from html_page import Page
 from rankwise import BoostedRanker, CurveRanker, RankLogistic, RankSVM
+from rankwise.core.text import short
 from rankwise.datasets import make_ranking
 from rankwise.preprocessing import QueryScaler
 from rankwise.report import Report
-from rankwise.report.page import short
 
 X, Y, QID = make_ranking(150, 4, n_queries=5, n_levels=4, noise=0.5, random_state=2)
 FRAME = pd.DataFrame(np.round(X, 3), columns=["bm25", "age", "links", "title"])

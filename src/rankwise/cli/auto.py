@@ -10,7 +10,7 @@ from rankwise.auto import AutoRanker
 from rankwise.cli.arguments import POSITIVE, UsageError
 from rankwise.cli.interruption import Interruption
 from rankwise.cli.mixed import check_categorical, check_words, is_mixed
-from rankwise.cli.model_options import OPTIONS
+from rankwise.cli.model_options import declared_options
 from rankwise.cli.models import save_any_model
 from rankwise.core.text import plural
 from rankwise.data.frames import framed
@@ -21,8 +21,8 @@ if TYPE_CHECKING:
     from rankwise.cli.output import Console
 
 PREFERENCES = ("simple", "best", "blend")
-# Options of `train` that choose or run one model.
-OF_ONE_MODEL = (*OPTIONS, "alpha", "alphas", "valid", "calibrate", "dask", "order", "undefined")
+# Options of `train` that choose or run one model, besides its parameters.
+OF_ONE_MODEL = ("alpha", "alphas", "valid", "calibrate", "dask", "undefined")
 
 
 def add_auto_options(parser: Any) -> None:
@@ -46,7 +46,7 @@ def check_auto_options(options: argparse.Namespace) -> None:
             if getattr(options, name, None) is not None:
                 raise UsageError(f"--{name} is for --method auto.")
         return
-    for name in OF_ONE_MODEL:
+    for name in (*declared_options(), *OF_ONE_MODEL):
         if getattr(options, name, None) is not None:
             shown = name.replace("_", "-")
             raise UsageError(f"--{shown} cannot be used with --method auto, which chooses the model.")

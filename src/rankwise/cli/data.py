@@ -15,6 +15,7 @@ import numpy as np
 from rankwise.cli.arguments import UsageError
 from rankwise.cli.clicks import check_click_options, click_columns, click_preferences
 from rankwise.cli.mixed import has_levels, is_mixed, mixed_rows
+from rankwise.cli.model_options import methods
 from rankwise.cli.row_names import document_ids, has_row_names, id_column, names_of_rows
 from rankwise.core.columns import fitted_columns, require_same_columns
 from rankwise.core.pipelines import last_step
@@ -239,7 +240,8 @@ def word_labels(table: Table, options: argparse.Namespace) -> Any:
                 f"{table.place(row)}: the label {problem}; it must be one of the categories "
                 f"{', '.join(options.categories)}."
             )
-    learns_classes = getattr(options, "method", None) in ("ordinal-svm", "hull")
+    kind = methods().get(getattr(options, "method", ""))
+    learns_classes = kind is not None and kind.learns_classes
     return np.array([str(word) if learns_classes else float(rank[str(word)]) for word in words])
 
 

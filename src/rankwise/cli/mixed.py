@@ -29,9 +29,6 @@ if TYPE_CHECKING:
     from rankwise.cli.models import Recipe
     from rankwise.cli.output import Console
 
-# The methods whose estimators take categories and missing values.
-NATIVE = ("curve", "boosted", "kernel")
-
 
 def is_mixed(X: Any) -> bool:
     """Return whether rows are a `Table`."""
@@ -44,17 +41,18 @@ def take_columns(recipe: Recipe, data: Data, options: argparse.Namespace, consol
     Curves, trees and the learned kernel get a frame, other methods the numbers of a `TableEncoder`. It learns
     levels and medians from all rows, also for cross-validation: they do not depend on the labels.
     """
+    is_encoded = not recipe.takes_tables or recipe.scale not in ("auto", "none")
     if is_mixed(data.X):
         check_categorical(data, options)
         data.X, data.kinds = data.X.inferred(options.categorical or ())
         check_words(data.X)
         note_identifiers(data, console)
-        if recipe.method not in NATIVE or recipe.scale not in ("auto", "none"):
+        if is_encoded:
             data.encoder = TableEncoder().fit(data.X)
             data.X = data.encoder.transform(data.X)
     elif data.kinds is None:
         note_identifiers(data, console)
-    elif recipe.method not in NATIVE or recipe.scale not in ("auto", "none"):
+    elif is_encoded:
         encode_partitions(data)
     if recipe.scale != "auto":
         return recipe

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-from collections import ChainMap
-from functools import cache
 from typing import Any, get_args
 
 from rankwise import estimators
@@ -22,66 +20,42 @@ from rankwise.cli.arguments import (
     order,
     value,
 )
-from rankwise.losses import LOSSES
 
 SCALES = ("none", "standard", "minmax", "maxabs", "query-minmax", "query-standard", "query-rank")
-# Parameters of estimators that are options: how their text is read, by default as a number of their type, and
-# what they are. The choices of a tuple are words.
-OPTIONS: dict[str, tuple[Any, str]] = {
-    "loss": (
-        ChainMap({"least_squares": None}, LOSSES),  # with the losses that are added to LOSSES later
-        "loss of a pair; least-squares is for boosted and kernel alone",
-    ),
-    "cost": (("magnitude", "unit", "relative"), "target difference of a pair"),
-    "average": (("queries", "pairs"), "mean over queries or over all pairs"),
-    "pair_weight": (("difference",), "weight of a pair: the difference of its labels"),
-    "kernel": (
-        str,
-        "linear, exponential, or a kernel of scikit-learn such as rbf or poly (kernel: auto, laplacian, "
-        "exponential or rbf)",
-    ),
-    "gamma": (GAMMA, "width of the kernel: a number, scale, median, learned or learned-matrix"),
-    "degree": (None, "degree of the polynomial kernel"),
-    "coef0": (NUMBER, "constant of the polynomial and the sigmoid kernel"),
-    "n_components": (
-        None,
-        "number of basis rows of a kernel (default: all rows; kernel: 2,000 to 3,000)",
-    ),
-    "n_estimators": (None, "number of trees, by default chosen"),
-    "learning_rate": (None, "factor of each tree"),
-    "num_leaves": (None, "leaves per tree"),
-    "min_child_samples": (None, "fewest rows of a leaf, by default 20, or 10 of few"),
-    "early_stopping": (
-        ("auto", "yes", "no"),
-        "choose the number of trees on held-out parts of the training rows, by --metric; auto is yes without "
-        "--n-estimators and with at least 100 rows",
-    ),
-    "validation_fraction": (PART, "fraction of such a part"),
-    "n_bins": (None, "bins per feature"),
-    "shape": (("steps", "lines"), "shape of the curves"),
-    "interactions": (WHOLE, "number of pairs of features with a table"),
-    "thresholds": (("midpoint", "min-error"), "boundaries between labels"),
-    "calibrated": (None, "learn probabilities of the labels by cross-fitting, for predict --proba"),
-    "order": (
-        value(order, "chain, full, or edges such as 'good>fair,fair>bad'"),
-        "chain or full: a class is above the next lower one, or above all lower ones; or edges 'A>B,...'",
-    ),
-    "slack": (("squared", "absolute"), "penalty of violations"),
-    "slack_per": (("row", "edge"), "one slack per row, or per row and edge"),
-    "tol": (None, "stop when the certified gap is below this fraction of the possible improvement"),
-    "max_iter": (None, "maximal number of iterations"),
+# The readers of parameters, by the name in their declaration or by their type.
+READERS: dict[Any, Any] = {
+    int: COUNT,
+    float: POSITIVE,
+    "number": NUMBER,
+    "whole": WHOLE,
+    "part": PART,
+    "gamma": GAMMA,
+    "order": value(order, "chain, full, or edges such as 'good>fair,fair>bad'"),
+    "switch": value({"auto": "auto", "yes": True, "no": False}.__getitem__, "auto, yes or no"),
 }
-# The readers of numbers by their type.
-READERS = {int: COUNT, float: POSITIVE}
 # The most methods that the help of an option names; more are most of them.
 MOST_NAMED = 5
 
 
-@cache
 def methods() -> dict[str, type[Any]]:
     """Return the estimators of the commands, by method."""
     kinds = [getattr(estimators, name) for name in estimators.__all__]
     return {kind.command: kind for kind in kinds if getattr(kind, "command", "")}
+
+
+def declared_options() -> dict[str, dict[str, dataclasses.Field[Any]]]:
+    """Return the parameters that are options, shared ones first, with the field of each method."""
+    found: dict[str, dict[str, dataclasses.Field[Any]]] = {}
+    for method, kind in methods().items():
+        for field in dataclasses.fields(kind):
+            found.setdefault(field.name, {})[method] = field
+    shown = [name for name, fields in found.items() if any(field.metadata for field in fields.values())]
+    return {name: found[name] for name in sorted(shown, key=lambda name: -len(found[name]))}
+
+
+def choices_of(field: dataclasses.Field[Any]) -> list[str]:
+    """Return the words that a parameter accepts, none if it accepts others."""
+    return [word.replace("_", "-") for word in field.metadata.get("choices") or ()]
 
 
 def add_model_options(parser: Any, more: tuple[str, ...] = ()) -> None:
@@ -93,8 +67,8 @@ def add_model_options(parser: Any, more: tuple[str, ...] = ()) -> None:
         default="rank-svm",
         help="estimator (default: %(default)s)",
     )
-    for name, (read, text) in OPTIONS.items():
-        _add_parameter(group, name, read, text)
+    for name, fields in declared_options().items():
+        _add_parameter(group, name, fields)
     group.add_argument(
         "--scale",
         choices=("auto", *SCALES),
@@ -106,29 +80,24 @@ def add_model_options(parser: Any, more: tuple[str, ...] = ()) -> None:
     group.add_argument("--jobs", type=THREADS, default=1, help="threads, -1 for all cores (default: 1)")
 
 
-def _add_parameter(group: Any, name: str, read: Any, text: str) -> None:
+def _add_parameter(group: Any, name: str, fields: dict[str, dataclasses.Field[Any]]) -> None:
     """Add a parameter as an option, with the methods that have it and its default."""
-    found = {
-        method: field
-        for method, kind in methods().items()
-        for field in dataclasses.fields(kind)
-        if field.name == name
-    }
-    defaults = {field.default for field in found.values()}
-    notes = [", ".join(found)] if len(found) <= MOST_NAMED else []
+    declared = next(field for field in fields.values() if field.metadata)
+    defaults = {field.default for field in fields.values()}
+    notes = [", ".join(fields)] if len(fields) <= MOST_NAMED else []
     if len(defaults) == 1 and type(default := defaults.pop()) in (int, float, str):
         notes.append(f"default: {str(default).replace('_', '-')}")
-    kind = next(iter(found.values())).type
-    how: dict[str, Any] = {"type": read}
-    if isinstance(read, tuple | ChainMap):
-        how = {"choices": [word.replace("_", "-") for word in read]}
+    kind, reader = declared.type, declared.metadata["reader"]
+    how: dict[str, Any] = {"type": READERS.get(reader, str)}
+    if declared.metadata["choices"] is not None:
+        words = dict.fromkeys(word for field in fields.values() for word in choices_of(field))
+        how["metavar"] = "NAME" if len(words) > MOST_NAMED else f"{{{','.join(words)}}}"
     elif kind is bool:
         how = {"action": "store_true", "default": None}
-    elif read is None:
-        how = {"type": next(READERS[part] for part in (kind, *get_args(kind)) if part in READERS)}
-    group.add_argument(
-        f"--{name.replace('_', '-')}", help=text + (f" ({'; '.join(notes)})" if notes else ""), **how
-    )
+    elif not reader:
+        how["type"] = next(READERS[part] for part in (kind, *get_args(kind)) if part in READERS)
+    text = declared.metadata["help"] + (f" ({'; '.join(notes)})" if notes else "")
+    group.add_argument(f"--{name.replace('_', '-')}", help=text, **how)
 
 
 def add_selection_options(parser: Any) -> None:

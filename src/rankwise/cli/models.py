@@ -10,13 +10,11 @@ from typing import Any
 
 from rankwise import estimators
 from rankwise.cli.arguments import UsageError
-from rankwise.cli.model_options import OPTIONS, methods
+from rankwise.cli.model_options import choices_of, declared_options, methods
 from rankwise.cli.scaling import QUERY_SCALES, make_scaler
 from rankwise.core.pipelines import has_probabilities
-from rankwise.estimators.kernel_ranker import KERNELS
 from rankwise.export import read_svmrank_model
 from rankwise.io.model_file import LEADERBOARDS, ModelFileError, load_model, save_model
-from rankwise.kernels import kernel_names
 from rankwise.model_selection.scoring import as_scoring
 
 
@@ -53,6 +51,11 @@ class Recipe:
         """The parameter that cross-validation chooses."""
         return ranker_class(self.method).tuned
 
+    @property
+    def takes_tables(self) -> bool:
+        """Whether the estimator takes words and missing values."""
+        return bool(ranker_class(self.method).takes_tables)
+
     def scaler(self, X: Any) -> Any:
         """Return a new scaler, or None."""
         return make_scaler(self.scale, X)
@@ -75,21 +78,25 @@ def recipe_of(options: argparse.Namespace) -> Recipe:
         raise UsageError(
             f"--scale {options.scale} cannot be used with --method {options.method}, which has no queries."
         )
-    given = {name: getattr(options, name) for name in OPTIONS if getattr(options, name) is not None}
-    for name in given:
-        if name not in known:
-            raise UsageError(f"--{name.replace('_', '-')} cannot be used with --method {options.method}.")
+    given: dict[str, Any] = {}
+    for name, fields in declared_options().items():
+        value, shown = getattr(options, name), name.replace("_", "-")
+        if value is None:
+            continue
+        if options.method not in fields:
+            raise UsageError(f"--{shown} cannot be used with --method {options.method}.")
+        choices = choices_of(fields[options.method])
+        if choices and value not in choices:
+            raise UsageError(
+                f"--{shown} must be one of {', '.join(choices)} with --method {options.method}; got {value}."
+            )
+        given[name] = value.replace("-", "_") if choices else value
     if options.categories is not None and "categories" in known:
         given["categories"] = options.categories
-    if given.get("loss") == "least-squares" and options.method not in ("boosted", "kernel"):
+    if not kind.searching and getattr(options, "tune", True):  # the command `tune` has no such option
         raise UsageError(
-            f"--loss least-squares cannot be used with --method {options.method}; use --method rank-rls."
+            f"--method {options.method} chooses alpha in its fit; use `rankwise train` without --tune."
         )
-    for name in {"loss", "thresholds"} & set(given):
-        given[name] = given[name].replace("-", "_")
-    if "early_stopping" in given:
-        given["early_stopping"] = {"yes": True, "no": False}.get(given["early_stopping"], "auto")
-    check_kernel(given.get("kernel"), options)
     for name in ("alpha", "alphas"):
         if "alpha" not in known and getattr(options, name, None) is not None:
             raise UsageError(f"--{name} cannot be used with --method {options.method}.")
@@ -117,7 +124,7 @@ def take_order(options: argparse.Namespace) -> None:
         unknown = [name for name in named if categories is not None and name not in categories]
         if unknown:
             raise UsageError(f"--order has the class {unknown[0]}, which is not in --categories.")
-    elif options.method == "hull" and categories is not None:
+    elif categories is not None and "order" in ranker_class(options.method)().get_params(deep=False):
         options.order = edges_of(edges or "chain", categories)
 
 
@@ -135,54 +142,33 @@ def edges_of(order: str, categories: list[str]) -> list[tuple[str, str]]:
 
 def check_preferences(options: argparse.Namespace, name: str) -> None:
     """Refuse options that cannot be combined with right-censored times, or with listed pairs."""
-    if options.method in ("ordinal-svm", "hull"):
+    kind = ranker_class(options.method)
+    if kind.learns_classes:
         raise UsageError(f"--{name} cannot be used with --method {options.method}, which learns classes.")
     if options.scale in QUERY_SCALES or options.pair_weight is not None:
         raise UsageError(f"--{name} cannot be used with --scale query-... or --pair-weight.")
-    if getattr(options, "margin", None) is not None and options.method != "rank-rls":
+    if getattr(options, "margin", None) is not None and not kind.takes_margins:
+        able = [method for method, other in methods().items() if other.takes_margins]
         raise UsageError(
-            f"--margin is for --method rank-rls; {options.method} takes no size of a preference."
+            f"--margin is for --method {' or '.join(able)}; {options.method} takes no size of a preference."
         )
 
 
 def scoring_of(options: argparse.Namespace, ranker: Any) -> str:
     """Return the measure for the choice of alpha, by default that of the CV class of the method."""
-    is_probabilistic, has_ranks = has_probabilities(ranker), options.method == "ordinal-svm"
+    default = getattr(estimators, ranker.searching, ranker).default_scoring
     if options.scoring is None:
-        return "distance" if has_ranks else "log_loss" if is_probabilistic else "error"
+        return str(default)
     scoring = options.scoring.replace("-", "_")
+    is_of_method = {"distance": default == "distance", "log_loss": has_probabilities(ranker)}
+    if not is_of_method.get(scoring, True):
+        raise UsageError(f"--metric {options.scoring} cannot be used with --method {options.method}.")
     if scoring == "distance":
-        if not has_ranks:
-            raise UsageError(f"--metric distance cannot be used with --method {options.method}.")
         return scoring
-    if scoring == "log_loss" and not is_probabilistic:
-        raise UsageError(f"--metric log-loss cannot be used with --method {options.method}.")
     try:
         return as_scoring(scoring).key
     except ValueError as error:
         raise UsageError(str(error).replace("scoring must", "--metric must")) from None
-
-
-def check_kernel(kernel: str | None, options: argparse.Namespace) -> None:
-    """Refuse an unknown kernel, and a precomputed one."""
-    if options.method == "kernel":
-        check_learned_kernel(kernel, options)
-        return
-    if kernel in (None, "linear"):
-        return
-    if kernel == "precomputed":
-        raise UsageError("--kernel precomputed needs a kernel matrix, which data files do not contain.")
-    if kernel not in kernel_names():
-        raise UsageError(f"--kernel must be one of {', '.join(kernel_names())}; got {kernel}.")
-
-
-def check_learned_kernel(kernel: str | None, options: argparse.Namespace) -> None:
-    """Refuse a kernel whose scales cannot be learned, and a choice of alpha by cross-validation."""
-    if kernel not in (None, "auto", *KERNELS):
-        accepted = ", ".join(("auto", *KERNELS))
-        raise UsageError(f"--kernel must be one of {accepted} with --method kernel; got {kernel}.")
-    if getattr(options, "tune", True):  # the command `tune` has no such option
-        raise UsageError("--method kernel chooses alpha in its fit; use `rankwise train` without --tune.")
 
 
 def takes_queries(ranker: Any) -> bool:

@@ -6,6 +6,7 @@ import argparse
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from sklearn.utils import get_tags
 
 from rankwise.cli.data import read_data, take_columns_of
 from rankwise.cli.models import load_any_model
@@ -128,7 +129,5 @@ def _needs_table(model: Any) -> bool:
     steps = [step for _, step in getattr(model, "steps", [])] or [model]
     mixed = [one for step in steps for _, one in getattr(step, "models", [])]
     return any(map(_needs_table, mixed)) or any(
-        type(step).__name__ in ("MinMaxScaler", "TableEncoder", "KernelRanker")
-        or getattr(step, "with_mean", False)
-        for step in steps
+        not get_tags(step).input_tags.sparse for step in steps if hasattr(step, "__sklearn_tags__")
     )

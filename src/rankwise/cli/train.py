@@ -14,7 +14,7 @@ from rankwise.cli.clicks import add_click_options, click_lines
 from rankwise.cli.dask import add_dask_option, check_dask_options, dask_client, read_partitions
 from rankwise.cli.data import check_data_options, read_data
 from rankwise.cli.mixed import rows_like
-from rankwise.cli.models import recipe_of, save_any_model
+from rankwise.cli.models import ranker_class, recipe_of, save_any_model
 from rankwise.cli.output import Console
 from rankwise.cli.scores import dense_if_shifted
 from rankwise.cli.training import check_output, learn, require_rows
@@ -86,7 +86,7 @@ def run(options: argparse.Namespace, console: Console) -> None:
     if options.alphas is not None and not options.tune:
         raise UsageError("--alphas are candidates for --tune; use --tune, or a single --alpha.")
     for name, value in (("valid", options.valid), ("metric", options.scoring)):
-        if value is not None and not options.tune and (name, options.method) != ("metric", "boosted"):
+        if value is not None and not options.tune and not (name == "metric" and ends_early(options)):
             raise UsageError(f"--{name} is for the choice of alpha; use it with --tune.")
     check_data_options(options)
     check_dask_options(options)
@@ -120,6 +120,11 @@ def check_elsewhere(options: argparse.Namespace) -> None:
             raise UsageError(f"--{name} cannot be used with --calibrate or --dask.")
     if options.categories is not None and options.dask is not None:
         raise UsageError("--categories cannot be used with --dask, which reads labels as numbers.")
+
+
+def ends_early(options: argparse.Namespace) -> bool:
+    """Return whether a measure of held-out rows ends the fit of the method."""
+    return "early_stopping" in ranker_class(options.method)().get_params(deep=False)
 
 
 def search(options: argparse.Namespace, console: Console) -> None:

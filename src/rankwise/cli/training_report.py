@@ -6,6 +6,7 @@ import argparse
 from typing import Any
 
 from rankwise.cli.clicks import click_values
+from rankwise.cli.model_options import methods
 from rankwise.cli.tree_choice import candidate_text
 from rankwise.core.text import plural, table
 from rankwise.evaluation.names import measure_name
@@ -74,7 +75,8 @@ def report_lines(values: dict[str, Any]) -> list[str]:
     if values["objective"] is not None:
         certificate = f"objective {values['objective']:.6g}, gap {values['gap']:.2g}, "
     strength = "" if values["alpha"] is None else f", alpha {values['alpha']:.4g}"
-    steps = plural(values["iterations"], "tree" if values["method"] == "boosted" else "iteration")
+    unit = "tree" if methods()[values["method"]].tuned == "n_estimators" else "iteration"
+    steps = plural(values["iterations"], unit)
     resumed = " (resumed)" if values["resumed"] else ""
     warmth = "" if values["temperature"] in (None, 1.0) else f", temperature {values['temperature']:.4g}"
     lines = [

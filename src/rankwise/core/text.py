@@ -1,10 +1,51 @@
-"""Counts, lists and tables as plain text."""
+"""Numbers, counts, lists and tables as text."""
 
 from __future__ import annotations
 
+import math
 import unicodedata
 from collections.abc import Sequence
 from html import escape
+from typing import Any
+
+MINUS, NONE, TIMES = "\N{MINUS SIGN}", "\N{EN DASH}", "\N{MULTIPLICATION SIGN}"
+
+
+def short(value: float | None) -> str:
+    """Format a number for readers.
+
+    Examples
+    --------
+    >>> short(0.123456), short(12.3), short(12345.6), short(1234567), short(0.0000123)
+    ('0.1235', '12.30', '12,346', '1,234,567', '1.23e-05')
+    """
+    if value is None or not math.isfinite(value):
+        return NONE
+    if float(value).is_integer() and abs(value) < 1e15:
+        written = f"{int(value):,}"
+    elif abs(value) < 1e-3 or abs(value) >= 1e6:
+        written = f"{value:.3g}"
+    else:
+        digits = max(0, 4 - max(0, math.floor(math.log10(abs(value))) + 1))
+        written = f"{value:,.{digits}f}"
+    return MINUS + written[1:] if written.startswith("-") else written
+
+
+def share(value: float) -> str:
+    """Format a fraction in per cent; only 1 is 100%, and only 0 is 0%.
+
+    Examples
+    --------
+    >>> share(0.8731), share(1.0), share(0.99999)
+    ('87.3%', '100%', '99.999%')
+    """
+    if value in (0.0, 1.0):
+        return f"{value:.0%}"
+    for digits in range(1, 12):
+        written = f"{100 * value:.{digits}f}"
+        if float(written) not in (0.0, 100.0):
+            break
+    return f"{written}%"
 
 
 def p_value_text(p: float | None) -> str:
@@ -101,6 +142,18 @@ def table(header: Sequence[str], rows: Sequence[Sequence[str]], n_left: int = 1)
     return ["  ".join(_padded(line, widths, n_left)).rstrip() for line in lines]
 
 
+def escaped(value: Any) -> str:
+    """Escape text for elements and attributes of HTML.
+
+    Examples
+    --------
+    >>> escaped("<b> & 'c'")
+    '&lt;b&gt; &amp; &#x27;c&#x27;'
+    """
+    # A lone surrogate is legal in a Python string, but UTF-8 cannot encode it.
+    return escape(str(value).encode("utf-8", "replace").decode("utf-8"))
+
+
 def html_table(header: Sequence[str], rows: Sequence[Sequence[str]], caption: str = "") -> str:
     """Return a table as HTML, with its text escaped.
 
@@ -109,9 +162,9 @@ def html_table(header: Sequence[str], rows: Sequence[Sequence[str]], caption: st
     >>> html_table(["a"], [["<1"]])
     '<table><thead><tr><th>a</th></tr></thead><tbody><tr><td>&lt;1</td></tr></tbody></table>'
     """
-    title = f"<caption>{escape(caption)}</caption>" if caption else ""
-    head = "".join(f"<th>{escape(name)}</th>" for name in header)
-    body = "".join(f"<tr>{''.join(f'<td>{escape(cell)}</td>' for cell in row)}</tr>" for row in rows)
+    title = f"<caption>{escaped(caption)}</caption>" if caption else ""
+    head = "".join(f"<th>{escaped(name)}</th>" for name in header)
+    body = "".join(f"<tr>{''.join(f'<td>{escaped(cell)}</td>' for cell in row)}</tr>" for row in rows)
     return f"<table>{title}<thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
 
 

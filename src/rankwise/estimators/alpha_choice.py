@@ -41,8 +41,6 @@ class ChoosesAlpha(BaseRanker):
     takes_backends = False  # the rows of folds are copied
     # The estimator for one alpha.
     plain: type[BaseRanker]
-    # What alphas are compared by, unless `scoring` asks for something else.
-    default_scoring = "error"
     # Whether the held-out scores of all folds are judged together.
     pooled = False
     alphas: ArrayLike | None

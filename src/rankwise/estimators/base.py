@@ -83,8 +83,13 @@ class BaseRanker(BaseEstimator):
     searching = ""
     # Whether the rows may be elsewhere than in memory.
     takes_backends = False
-    # Whether such rows may hold words and missing values (see `Backend.table`).
+    # Whether rows may hold words and missing values.
     takes_tables = False
+    # Whether labels are classes and not numbers, and whether explicit pairs may have sizes.
+    learns_classes = False
+    takes_margins = False
+    # What values of the parameter `tuned` are compared by, unless `scoring` asks for something else.
+    default_scoring = "error"
 
     # Parameters that most subclasses declare.
     alpha: Any

@@ -70,6 +70,7 @@ class BaseBoostedRanker(PairProbability, BaseRanker):
     """A sum of trees with a pairwise loss."""
 
     tuned = "n_estimators"
+    takes_tables = True
     functions = (Trees,)
     stored: ClassVar = {
         "categories_": Value((dict,), check=are_categories, required=True),

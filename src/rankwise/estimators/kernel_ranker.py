@@ -24,7 +24,7 @@ from rankwise.estimators.base import BaseRanker
 from rankwise.estimators.feature_scales import learn_scales
 from rankwise.estimators.fits import keep_classes
 from rankwise.estimators.inputs import read_preferences, require_labels
-from rankwise.estimators.parameters import KernelRankerParameters
+from rankwise.estimators.parameters import LEARNED_KERNELS, SMOOTH_LOSSES, KernelRankerParameters
 from rankwise.estimators.rank_logistic import RankLogistic
 from rankwise.estimators.rank_rls import RankRLS
 from rankwise.estimators.rank_svm import RankSVM
@@ -33,9 +33,8 @@ from rankwise.kernels.functions import SCALES
 from rankwise.preferences import Preferences
 from rankwise.preprocessing.table_encoder import TableEncoder
 
-LOSSES = ("squared_hinge", "hinge", "logistic", "least_squares")
 # The kernels to choose from. With fewer rows than this, too few are held out for a choice; it is the first.
-KERNELS = ("laplacian", "exponential", "rbf")
+KERNELS = LEARNED_KERNELS[1:]
 LEAST_ROWS = 500
 # The most rows from which the scales of each kernel are learned for the choice.
 COMPARED_ROWS = 5000
@@ -142,7 +141,7 @@ class KernelRanker(PairProbability, BaseRanker, KernelRankerParameters):
     """
 
     command = "kernel"
-
+    takes_tables = True
     functions = ()
     stored: ClassVar = {
         "encoder_": Part(("TableEncoder",), required=True),
@@ -306,8 +305,8 @@ class KernelRanker(PairProbability, BaseRanker, KernelRankerParameters):
         return self.encoder_.transform(X)
 
     def _check_parameters(self) -> None:
-        check_choice(self.loss, "loss", LOSSES)
-        check_choice(self.kernel, "kernel", ("auto", *KERNELS))
+        check_choice(self.loss, "loss", SMOOTH_LOSSES)
+        check_choice(self.kernel, "kernel", LEARNED_KERNELS)
         if isinstance(self.alpha, str):
             check_choice(self.alpha, "alpha, unless it is a number,", ["learned"])
         if self.n_components is not None:

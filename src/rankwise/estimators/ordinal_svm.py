@@ -68,6 +68,7 @@ class BaseOrdinalSVM(ClassifierMixin, PairwiseRanker):
     __metadata_request__fit = {"qid": UNUSED, "sample_weight": True}  # noqa: RUF012
     __metadata_request__score = {"qid": UNUSED, "sample_weight": True}  # noqa: RUF012
 
+    learns_classes = True
     has_certified_path = False  # of a classifier, whose boundaries depend on alpha
     average = "queries"  # of which there is one
     stored: ClassVar = {

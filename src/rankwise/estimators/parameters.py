@@ -6,17 +6,43 @@ place. An estimator that chooses alpha has `Candidates` and `Comparison` in plac
 
 Annotations are objects here and not strings (no `from __future__ import annotations`): constructors are made
 in the modules of the estimators, where the names of these types are not known.
+
+A parameter is an option of the shell, with the type and the default of the field, if it has an `option`. A
+class that changes a default leaves the option as it is.
 """
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import KW_ONLY, dataclass, field
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
+from rankwise.kernels import kernel_names
+from rankwise.losses import LOSSES
+
 RandomState = int | np.random.RandomState | None
 CrossValidation = int | str | Iterable | None
+# The losses of trees and learned kernels, and the kernels whose scales are learned.
+SMOOTH_LOSSES = ("squared_hinge", "hinge", "logistic", "least_squares")
+LOSS = "loss of a pair; least-squares is for boosted and kernel alone"
+LEARNED_KERNELS = ("auto", "laplacian", "exponential", "rbf")
+
+
+def option(default: Any, text: str, *, choices: Iterable[str] | None = None, reader: str = "") -> Any:
+    """Return a field that is an option of the shell.
+
+    Parameters
+    ----------
+    default : value of the parameter
+    text : str
+        The help.
+    choices : words, optional
+        The accepted words.
+    reader : str
+        How the text is read (`READERS` of `rankwise.cli.model_options`), by default by the type of the field.
+    """
+    return field(default=default, metadata={"help": text, "choices": choices, "reader": reader})
 
 
 @dataclass(eq=False, repr=False)
@@ -45,19 +71,28 @@ class Comparison:
 class Loss:
     """The loss of a pair."""
 
-    loss: str = "hinge"
+    loss: str = option("hinge", LOSS, choices=LOSSES)
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
 class Kernel:
     """The function space."""
 
-    kernel: str | Callable = "linear"
-    gamma: float | str | None = None
-    degree: float = 3
-    coef0: float = 1.0
+    kernel: str | Callable = option(
+        "linear",
+        "linear, exponential, or a kernel of scikit-learn such as rbf or poly (kernel: auto, laplacian, "
+        "exponential or rbf)",
+        choices=kernel_names(),
+    )
+    gamma: float | str | None = option(
+        None, "width of the kernel: a number, scale, median, learned or learned-matrix", reader="gamma"
+    )
+    degree: float = option(3, "degree of the polynomial kernel")
+    coef0: float = option(1.0, "constant of the polynomial and the sigmoid kernel", reader="number")
     kernel_params: dict[str, Any] | None = None
-    n_components: int | None = None
+    n_components: int | None = option(
+        None, "number of basis rows of a kernel (default: all rows; kernel: 2,000 to 3,000)"
+    )
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
@@ -71,14 +106,16 @@ class Basis:
 class Average:
     """The mean over pairs."""
 
-    average: str = "queries"
+    average: str = option("queries", "mean over queries or over all pairs", choices=("queries", "pairs"))
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
 class PairWeight:
     """The weight of a pair."""
 
-    pair_weight: str | None = None
+    pair_weight: str | None = option(
+        None, "weight of a pair: the difference of its labels", choices=("difference",)
+    )
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
@@ -92,8 +129,10 @@ class Method:
 class Stopping:
     """When a fit ends."""
 
-    tol: float = 1e-3
-    max_iter: int = 1000
+    tol: float = option(
+        1e-3, "stop when the certified gap is below this fraction of the possible improvement"
+    )
+    max_iter: int = option(1000, "maximal number of iterations")
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
@@ -135,7 +174,9 @@ class Verbosity:
 class Calibration:
     """Whether probabilities are calibrated on rows held out."""
 
-    calibrated: bool = False
+    calibrated: bool = option(
+        False, "learn probabilities of the labels by cross-fitting, for predict --proba"
+    )
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
@@ -163,7 +204,7 @@ class Kept:
 class Cost:
     """The target of a pair in least squares."""
 
-    cost: str = "magnitude"
+    cost: str = option("magnitude", "target difference of a pair", choices=("magnitude", "unit", "relative"))
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
@@ -177,7 +218,7 @@ class Ties:
 class Boundaries:
     """The boundaries between ranks."""
 
-    thresholds: str = "min_error"
+    thresholds: str = option("min_error", "boundaries between labels", choices=("midpoint", "min_error"))
     categories: Sequence[Any] | None = None
     error: str = "absolute"
     class_weight: str | dict[Any, float] | None = None
@@ -187,9 +228,11 @@ class Boundaries:
 class Curves:
     """The tables of features and of pairs of features."""
 
-    n_bins: int = 128
-    shape: str = "steps"
-    interactions: int | str | Sequence[Any] = 0
+    n_bins: int = option(128, "bins per feature")
+    shape: str = option("steps", "shape of the curves", choices=("steps", "lines"))
+    interactions: int | str | Sequence[Any] = option(
+        0, "number of pairs of features with a table", reader="whole"
+    )
     interaction_bins: int = 64
     monotone: dict[Any, int] | Sequence[int] | None = None
     categorical_features: Sequence[int | str] | None = None
@@ -199,9 +242,13 @@ class Curves:
 class Hulls:
     """The order of classes and the price of its violations."""
 
-    order: Any = "chain"
-    slack: str = "squared"
-    slack_per: str = "edge"
+    order: Any = option(
+        "chain",
+        "chain or full: a class is above the next lower one, or above all lower ones; or edges 'A>B,...'",
+        reader="order",
+    )
+    slack: str = option("squared", "penalty of violations", choices=("squared", "absolute"))
+    slack_per: str = option("edge", "one slack per row, or per row and edge", choices=("row", "edge"))
     penalty: str = "function"
     laplacian_weight: float = 0.0
     n_neighbors: int = 10
@@ -212,13 +259,13 @@ class Hulls:
 class Trees:
     """The loss of boosted trees, which may be given by position, and how they are grown."""
 
-    loss: str = "squared_hinge"
+    loss: str = option("squared_hinge", LOSS, choices=SMOOTH_LOSSES)
     _: KW_ONLY
-    n_estimators: int | None = None
-    learning_rate: float = 0.05
-    num_leaves: int = 15
+    n_estimators: int | None = option(None, "number of trees, by default chosen")
+    learning_rate: float = option(0.05, "factor of each tree")
+    num_leaves: int = option(15, "leaves per tree")
     max_depth: int = -1
-    min_child_samples: int | None = None
+    min_child_samples: int | None = option(None, "fewest rows of a leaf, by default 20, or 10 of few")
     subsample: float = 0.8
     colsample_bytree: float = 1.0
     colsample_bynode: float = 0.7
@@ -232,10 +279,10 @@ class Trees:
 class LearnedKernel:
     """The loss of a pair, which may be given by position, and a kernel whose scales are learned."""
 
-    loss: str = "squared_hinge"
+    loss: str = option("squared_hinge", LOSS, choices=SMOOTH_LOSSES)
     _: KW_ONLY
     alpha: float | str = "learned"
-    kernel: str | Callable = "auto"
+    kernel: str | Callable = option("auto", "", choices=LEARNED_KERNELS)
     n_components: int | None = None
 
 
@@ -243,8 +290,13 @@ class LearnedKernel:
 class EarlyStopping:
     """Whether held-out parts of the training rows choose the number of trees, and by what measure."""
 
-    early_stopping: bool | str = "auto"
-    validation_fraction: float = 0.2
+    early_stopping: bool | str = option(
+        "auto",
+        "choose the number of trees on held-out parts of the training rows, by --metric; auto is yes without "
+        "--n-estimators and with at least 100 rows",
+        reader="switch",
+    )
+    validation_fraction: float = option(0.2, "fraction of such a part", reader="part")
     scoring: str | None = None
 
 

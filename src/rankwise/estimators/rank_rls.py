@@ -38,6 +38,7 @@ class BaseRankRLS(LinearInference):
     """Ranking by least squares, for one alpha or for several."""
 
     takes_backends = True
+    takes_margins = True
     has_certified_path = True
     fits_all_at_once = True
     stored: ClassVar = {

@@ -72,6 +72,7 @@ class BaseHullRanker(BaseRanker):
     __metadata_request__fit = {"qid": UNUSED, "sample_weight": True}  # noqa: RUF012
     __metadata_request__score = {"qid": UNUSED, "sample_weight": True}  # noqa: RUF012
 
+    learns_classes = True
     stored: ClassVar = {
         "classes_": Array(("classes",), "", required=True),
         "intervals_": Array(("classes", 2), finite=False, required=True),

@@ -4,12 +4,11 @@ from rankwise.plotting.alpha_path import AlphaPathDisplay, CertifiedPathDisplay
 from rankwise.plotting.convergence import ConvergenceDisplay
 from rankwise.plotting.cost import CostDisplay
 from rankwise.plotting.curves import CurveDisplay
-from rankwise.plotting.leaderboard import LeaderboardDisplay
-from rankwise.plotting.order_comparison import OrderComparisonDisplay
+from rankwise.plotting.leaderboard import LeaderboardDisplay, RatingsDisplay
+from rankwise.plotting.intervals import OrderComparisonDisplay
 from rankwise.plotting.order_graph import OrderGraphDisplay
 from rankwise.plotting.pair_explanation import PairExplanationDisplay
 from rankwise.plotting.query_quality import QueryQualityDisplay
-from rankwise.plotting.ratings import RatingsDisplay
 from rankwise.plotting.reliability import ReliabilityDisplay
 from rankwise.plotting.survival import SurvivalDisplay
 from rankwise.plotting.utility import UtilityDisplay

@@ -2,17 +2,25 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike
 
 from rankwise.core.pipelines import last_step
-from rankwise.figures.alpha_path import RANKING_ERROR, error_path, error_path_of, share_curve
-from rankwise.plotting._axes import BLUE, GREY, axes_for, tidy
+from rankwise.core.text import MINUS
+from rankwise.core.types import FloatArray
+from rankwise.evaluation.names import measure_name
+from rankwise.plotting.display import Display
+from rankwise.plotting.marks import Axis, Dots, Line, Picture, Rule
+
+RANKING_ERROR = measure_name("error").lower()
+# The number of bounds from one fit of a certified path to the next.
+PER_STEP = 8
 
 
-class AlphaPathDisplay:
+@dataclass(eq=False)
+class AlphaPathDisplay(Display):
     """The held-out error over alpha: the mean as a line, folds as thin lines, the chosen alpha marked.
 
     Parameters
@@ -24,14 +32,6 @@ class AlphaPathDisplay:
     measure : str
         The name of the error.
 
-    Attributes
-    ----------
-    ax_ : matplotlib Axes
-    figure_ : matplotlib Figure
-    line_ : matplotlib Line2D
-        The mean.
-    folds_ : list of matplotlib Line2D
-
     Examples
     --------
     >>> from rankwise import RankSVMCV
@@ -41,19 +41,28 @@ class AlphaPathDisplay:
     >>> display = AlphaPathDisplay.from_estimator(model)  # doctest: +SKIP
     """
 
-    def __init__(
-        self,
-        *,
-        alphas: ArrayLike,
-        errors: ArrayLike,
-        alpha: float | None = None,
-        measure: str = RANKING_ERROR,
-    ) -> None:
-        self.alphas = np.asarray(alphas, dtype=np.float64)
-        self.errors = np.asarray(errors, dtype=np.float64)
-        self.alpha = alpha
-        self.measure = measure
-        self._path = error_path(self.alphas, self.errors, alpha, measure)
+    alphas: FloatArray
+    errors: FloatArray
+    alpha: float | None = None
+    measure: str = RANKING_ERROR
+
+    def __post_init__(self) -> None:
+        self.alphas = np.asarray(self.alphas, dtype=np.float64)
+        self.errors = np.asarray(self.errors, dtype=np.float64)
+        if self.errors.shape[:1] != self.alphas.shape:
+            raise ValueError(
+                f"errors has shape {self.errors.shape}, but there are {len(self.alphas)} alphas."
+            )
+
+    @classmethod
+    def of(cls, model: Any) -> AlphaPathDisplay | None:
+        """Return the display of a fitted search over alpha, None for other models."""
+        ranker = last_step(model)
+        if getattr(ranker, "cv_errors_", None) is None:
+            return None
+        chosen = ranker.alpha_ if np.ndim(ranker.alpha_) == 0 else None  # an array has an alpha per output
+        measure = measure_name(getattr(ranker, "scoring_", "error")).lower()
+        return cls(ranker.alphas_, ranker.cv_errors_, chosen, measure)
 
     @classmethod
     def from_estimator(cls, estimator: Any, *, ax: Any = None, **options: Any) -> AlphaPathDisplay:
@@ -65,39 +74,33 @@ class AlphaPathDisplay:
         ax : matplotlib Axes, optional
             A new figure by default.
         **options
-            Options of matplotlib's plot for the line of the mean.
+            Options of `plot`.
         """
-        model = last_step(estimator)
-        path = error_path_of(model)
-        if path is None:
-            name = type(model).__name__
+        display = cls.of(estimator)
+        if display is None:
+            name = type(last_step(estimator)).__name__
             raise ValueError(f"{name} has no cv_errors_; fit RankSVMCV, RankLogisticCV or RankRLSCV.")
-        display = cls(alphas=path.alphas, errors=model.cv_errors_, alpha=path.alpha, measure=path.measure)
         return display.plot(ax, **options)
 
-    def plot(self, ax: Any = None, **options: Any) -> AlphaPathDisplay:
-        """Draw into `ax`, by default a new figure; `options` are those of matplotlib's plot for the mean.
-
-        Returns
-        -------
-        display : AlphaPathDisplay
-        """
-        self.ax_, self.figure_ = axes_for(self, ax)
-        folds = self._path.folds
-        self.folds_ = self.ax_.plot(self.alphas, folds, color=GREY, linewidth=1) if folds.size else []
-        for line in self.folds_[:1]:
-            line.set_label("folds")
-        settings = {"marker": "o", "markersize": 4, "color": BLUE, "label": "mean"}
-        (self.line_,) = self.ax_.plot(self.alphas, self._path.mean, **(settings | options))
-        if self.alpha is not None:
-            self.ax_.axvline(self.alpha, color="0.3", linestyle=":", linewidth=1, label="chosen")
-        self.ax_.set(xscale="log", xlabel="alpha", ylabel=f"{self.measure}, held out")
-        self.ax_.legend(frameon=False)
-        tidy(self.ax_)
-        return self
+    def picture(self) -> Picture:
+        """Return the error over alpha as marks."""
+        alphas, errors = self.alphas, self.errors
+        folds = errors.T if errors.ndim == 2 else np.empty((0, len(alphas)))
+        mean = errors.mean(axis=1) if errors.ndim == 2 else errors
+        titles = [f"alpha {a:.3g}: {self.measure} {e:.4f}" for a, e in zip(alphas, mean, strict=True)]
+        lines = [Line(alphas, fold, "faint", "" if place else "folds") for place, fold in enumerate(folds)]
+        chosen = [] if self.alpha is None else [Rule(self.alpha, name="chosen")]
+        lowest = f"lowest, {mean.min():.4f}, at alpha {alphas[mean.argmin()]:.3g}"
+        return Picture(
+            f"Cross-validated {self.measure} over alpha: {lowest}",
+            [*lines, *chosen, Line(alphas, mean, name="mean"), Dots(alphas, mean, titles=titles)],
+            Axis("alpha", is_log=True),
+            Axis(f"{self.measure}, held out"),
+        )
 
 
-class CertifiedPathDisplay:
+@dataclass(eq=False)
+class CertifiedPathDisplay(Display):
     """The suboptimality of the models of a path over alpha, as a fraction of J(0) - J*.
 
     At each alpha the line is an upper bound for the best of the neighbouring fits, which are dots.
@@ -107,12 +110,6 @@ class CertifiedPathDisplay:
     path : CertifiedPath
         The result of `rankwise.model_selection.alpha_path`.
 
-    Attributes
-    ----------
-    ax_ : matplotlib Axes
-    figure_ : matplotlib Figure
-    line_, knots_ : matplotlib Line2D
-
     Examples
     --------
     >>> from rankwise import RankSVM
@@ -120,27 +117,30 @@ class CertifiedPathDisplay:
     >>> from rankwise.model_selection import alpha_path
     >>> from rankwise.plotting import CertifiedPathDisplay
     >>> path = alpha_path(RankSVM(), *load_diabetes_ranking(return_X_y=True), (1e-1, 1e-4))
-    >>> display = CertifiedPathDisplay(path=path).plot()  # doctest: +SKIP
+    >>> display = CertifiedPathDisplay(path).plot()  # doctest: +SKIP
     """
 
-    def __init__(self, *, path: Any) -> None:
-        self.path = path
+    path: Any
 
-    def plot(self, ax: Any = None, **options: Any) -> CertifiedPathDisplay:
-        """Draw into `ax`, by default a new figure; `options` are those of matplotlib's plot for the line.
-
-        Returns
-        -------
-        display : CertifiedPathDisplay
-        """
-        self.ax_, self.figure_ = axes_for(self, ax)
-        curve, knots = share_curve(self.path), self.path.alphas
-        settings = {"color": BLUE, "linewidth": 1.2, "label": "upper bound"}
-        (self.line_,) = self.ax_.plot(curve.alphas, curve.shares, **(settings | options))
-        dots = {"marker": "o", "markersize": 3, "linestyle": "none", "color": self.line_.get_color()}
-        (self.knots_,) = self.ax_.plot(knots, self.path.share(knots), label=f"{len(knots)} fits", **dots)
-        self.ax_.axhline(self.path.tol, color="0.3", linestyle=":", linewidth=1, label="tol")
-        self.ax_.set(xscale="log", xlabel="alpha", ylabel="suboptimality / (J(0) - J*)", ylim=(0, None))
-        self.ax_.legend(frameon=False)
-        tidy(self.ax_)
-        return self
+    def picture(self) -> Picture:
+        """Return the bounds at the fits and between them as marks."""
+        path, knots = self.path, self.path.alphas
+        logs = np.log(knots)
+        inner = logs[:-1, None] + np.diff(logs)[:, None] * np.arange(PER_STEP) / PER_STEP
+        alphas = np.clip(np.exp(np.append(inner.ravel(), logs[-1])), knots[-1], knots[0])
+        shares = path.share(alphas)
+        titles = [
+            f"alpha {alpha:.3g}: objective {objective:.4g}, at most {gap:.2g} above the minimum"
+            for alpha, objective, gap in zip(knots, path.objectives, path.gaps, strict=True)
+        ]
+        return Picture(
+            f"{len(knots)} fits for every alpha from {knots[-1]:.3g} to {knots[0]:.3g}: suboptimality at "
+            f"most {shares.max():.2g} of J(0) {MINUS} J*",
+            [
+                Rule(y=path.tol, name="tol"),
+                Line(alphas, shares, name="upper bound"),
+                Dots(knots, path.share(knots), name=f"{len(knots)} fits", titles=titles, radius=2.2),
+            ],
+            Axis("alpha", is_log=True),
+            Axis(f"suboptimality / (J(0) {MINUS} J*)", (0.0, None)),
+        )

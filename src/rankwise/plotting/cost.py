@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from time import perf_counter
 from typing import Any
 
@@ -11,23 +12,17 @@ from numpy.typing import ArrayLike
 from sklearn.base import clone
 
 from rankwise.core.checks import as_indices
-from rankwise.plotting._axes import axes_for, tidy
+from rankwise.plotting.display import Display
+from rankwise.plotting.marks import Axis, Dots, Line, Mark, Picture
 
 
-class CostDisplay:
+@dataclass(eq=False)
+class CostDisplay(Display):
     """Seconds by number of rows on logarithmic axes, one line per method; its slope is the order of growth.
 
     Parameters
     ----------
     times : dict of name to (sizes, seconds)
-
-    Attributes
-    ----------
-    ax_ : matplotlib Axes
-    figure_ : matplotlib Figure
-    lines_ : dict of name to matplotlib Line2D
-    slopes_ : dict of name to float
-        The slope of the least-squares line: 1 is linear time, 2 quadratic time.
 
     Examples
     --------
@@ -36,11 +31,7 @@ class CostDisplay:
     >>> display = CostDisplay(times=times).plot()  # doctest: +SKIP
     """
 
-    def __init__(self, *, times: Mapping[str, tuple[ArrayLike, ArrayLike]]) -> None:
-        self.times = {
-            name: (np.asarray(sizes, dtype=np.float64), np.asarray(seconds, dtype=np.float64))
-            for name, (sizes, seconds) in times.items()
-        }
+    times: Mapping[str, tuple[ArrayLike, ArrayLike]]
 
     @classmethod
     def from_estimator(
@@ -63,43 +54,36 @@ class CostDisplay:
         ax : matplotlib Axes, optional
             A new figure by default.
         **options
-            Options of matplotlib's plot.
+            Options of `plot`.
         """
         counts = as_indices(sizes, "sizes", X.shape[0] + 1)
         seconds = []
         for size in counts.tolist():
             more = {} if qid is None else {"qid": np.asarray(qid)[:size]}
             seconds.append(min(_seconds(clone(estimator), X[:size], y[:size], more) for _ in range(repeats)))
-        return cls(times={name or type(estimator).__name__: (counts, seconds)}).plot(ax, **options)
+        return cls({name or type(estimator).__name__: (counts, seconds)}).plot(ax, **options)
 
-    def plot(self, ax: Any = None, **options: Any) -> CostDisplay:
-        """Draw into `ax`, by default a new figure; `options` are those of matplotlib's plot.
+    @property
+    def slopes(self) -> dict[str, float]:
+        """The slope of the least-squares line of each method: 1 is linear time, 2 quadratic time."""
+        return {
+            name: float(np.polyfit(np.log(sizes), np.log(seconds), 1)[0])
+            if len(np.unique(sizes)) > 1
+            else float("nan")
+            for name, (sizes, seconds) in self.times.items()
+        }
 
-        Returns
-        -------
-        display : CostDisplay
-        """
-        self.ax_, self.figure_ = axes_for(self, ax)
-        self.lines_, self.slopes_ = {}, {}
-        for name, (sizes, seconds) in self.times.items():
-            self.slopes_[name] = _slope(sizes, seconds)
-            known = np.isfinite(self.slopes_[name])
-            label = f"{name}, slope {self.slopes_[name]:.2f}" if known else name
-            settings = {"marker": "o", "markersize": 4, "label": label}
-            (self.lines_[name],) = self.ax_.plot(sizes, seconds, **(settings | options))
-        self.ax_.set(xscale="log", yscale="log", xlabel="rows", ylabel="seconds")
-        self.ax_.legend(frameon=False)
-        tidy(self.ax_)
-        return self
+    def picture(self) -> Picture:
+        """Return a line per method as marks."""
+        slopes, marks = self.slopes, list[Mark]()
+        for style, (name, (sizes, seconds)) in enumerate(self.times.items()):
+            slope = f", slope {slopes[name]:.2f}" if np.isfinite(slopes[name]) else ""
+            marks += [Line(sizes, seconds, style, name + slope), Dots(sizes, seconds, style)]
+        axes = Axis("rows", is_log=True), Axis("seconds", is_log=True)
+        return Picture(f"Seconds by rows of {', '.join(self.times)}", marks, *axes)
 
 
 def _seconds(model: Any, X: Any, y: Any, more: dict[str, Any]) -> float:
     start = perf_counter()
     model.fit(X, y, **more)
     return perf_counter() - start
-
-
-def _slope(sizes: Any, seconds: Any) -> float:
-    if len(np.unique(sizes)) < 2:
-        return float("nan")
-    return float(np.polyfit(np.log(sizes), np.log(seconds), 1)[0])

@@ -1,30 +1,33 @@
-"""A leaderboard with the confidence interval of each score."""
+"""A leaderboard with the confidence interval of each score, and ratings over time."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
+from rankwise.core.text import plural, short
 from rankwise.evaluation.names import shortened
 from rankwise.leaderboard.table import drawn_ends
-from rankwise.plotting._axes import axes_for, draw_intervals
+from rankwise.plotting.display import Display
+from rankwise.plotting.intervals import interval_picture
+from rankwise.plotting.marks import Axis, Band, Dots, Line, Mark, Picture
+
+SCORE = "score (log odds against the average item)"
+# The most names of periods below a picture.
+MOST_PERIODS = 5
 
 
-class LeaderboardDisplay:
+@dataclass(eq=False)
+class LeaderboardDisplay(Display):
     """The score of each item with its confidence interval, the best on top, and the range of its rank.
 
     Parameters
     ----------
     leaderboard : sequence of LeaderboardRow
         From `BradleyTerry.leaderboard`.
-
-    Attributes
-    ----------
-    ax_ : matplotlib Axes
-    figure_ : matplotlib Figure
-    errorbar_ : matplotlib ErrorbarContainer
 
     Examples
     --------
@@ -34,8 +37,7 @@ class LeaderboardDisplay:
     >>> display = LeaderboardDisplay.from_estimator(model)  # doctest: +SKIP
     """
 
-    def __init__(self, *, leaderboard: Sequence[Any]) -> None:
-        self.leaderboard = leaderboard
+    leaderboard: Sequence[Any]
 
     @classmethod
     def from_estimator(
@@ -54,24 +56,72 @@ class LeaderboardDisplay:
         **options
             Options of `plot`.
         """
-        return cls(leaderboard=estimator.leaderboard(top, confidence=confidence)).plot(ax, **options)
+        return cls(estimator.leaderboard(top, confidence=confidence)).plot(ax, **options)
 
-    def plot(self, ax: Any = None, **options: Any) -> LeaderboardDisplay:
-        """Draw into `ax`, by default a new figure; `options` are those of matplotlib's errorbar.
-
-        Returns
-        -------
-        display : LeaderboardDisplay
-        """
+    def picture(self) -> Picture:
+        """Return the scores with their intervals as marks."""
         rows = list(self.leaderboard)
-        scores, (low, high) = np.array([row.score for row in rows]), drawn_ends(rows)
-        names = [f"{row.rank}  {shortened(str(row.item), 24)}" for row in rows]
-        self.ax_, self.figure_ = axes_for(self, ax, (6.0, 1.2 + 0.3 * len(rows)))
-        self.errorbar_ = draw_intervals(self.ax_, scores, low, high, names, options)
-        beside = self.ax_.get_yaxis_transform()
-        for place, row in enumerate(rows):
-            self.ax_.text(
-                1.01, place, row.ranks, transform=beside, va="center", fontsize="small", color="0.4"
-            )
-        self.ax_.set(xlabel="score (log odds against the average item)")
-        return self
+        return interval_picture(
+            f"Scores of {plural(len(rows), 'item')} with their intervals",
+            [f"{row.rank}  {row.item}" for row in rows],
+            np.array([row.score for row in rows]),
+            drawn_ends(rows),
+            label=SCORE,
+            titles=[f"{row.item}: {interval_text(row)}" for row in rows],
+            beside=[row.ranks for row in rows],
+        )
+
+
+@dataclass(eq=False)
+class RatingsDisplay(Display):
+    """The score of each item at the end of each period, with its confidence interval as a band.
+
+    Parameters
+    ----------
+    ratings : Ratings
+        From `ratings_over_time`.
+
+    Examples
+    --------
+    >>> from rankwise import BradleyTerry
+    >>> from rankwise.leaderboard import ratings_over_time
+    >>> from rankwise.plotting import RatingsDisplay
+    >>> ratings = ratings_over_time(BradleyTerry(), list("xxy"), list("yzz"), date=[1, 2, 3], period=1)
+    >>> display = RatingsDisplay(ratings).plot(top=2)  # doctest: +SKIP
+    """
+
+    ratings: Any
+
+    def picture(self, items: Sequence[Any] | None = None, top: int = 5) -> Picture:
+        """Return a line and a band per item as marks.
+
+        Parameters
+        ----------
+        items : sequence of names, optional
+            By default the `top` best of the last period.
+        top : int
+        """
+        periods = [str(period) for period in self.ratings.periods]
+        place = {period: number for number, period in enumerate(self.ratings.periods)}
+        marks: list[Mark] = []
+        for style, item in enumerate(self.ratings.latest(top) if items is None else items):
+            rows = self.ratings.of(item)
+            x, scores = [place[row.period] for row in rows], [row.score for row in rows]
+            titles = [f"{item}, {row.period}: {interval_text(row)}" for row in rows]
+            marks += [
+                Band(x, *drawn_ends(rows), style),
+                Line(x, scores, style, shortened(str(item), 24)),
+                Dots(x, scores, style, titles=titles),
+            ]
+        step = -(-len(periods) // MOST_PERIODS)
+        shown = [period if number % step == 0 else "" for number, period in enumerate(periods)]
+        last = max(len(periods) - 1, 1)
+        return Picture(
+            "Ratings over time", marks, Axis(limits=(0.0, last), names=shown), Axis(SCORE), (640, 340)
+        )
+
+
+def interval_text(row: Any) -> str:
+    """Return the score of a row with its interval, in words."""
+    low, high = (short(end) if np.isfinite(end) else "no limit" for end in (row.low, row.high))
+    return f"{short(row.score)}, from {low} to {high}"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -10,13 +11,16 @@ from numpy.typing import ArrayLike
 
 from rankwise.core.text import plural
 from rankwise.evaluation.weights import largest_parts, pair_errors, pair_parts
-from rankwise.plotting._axes import axes_for, draw_bars, draw_whiskers
+from rankwise.plotting.display import Display
+from rankwise.plotting.marks import Picture
+from rankwise.plotting.weights import bar_picture
 
 if TYPE_CHECKING:
     from rankwise.uncertainty.inference import Inference
 
 
-class PairExplanationDisplay:
+@dataclass(eq=False)
+class PairExplanationDisplay(Display):
     """The contribution of each feature to the difference of two scores, the largest on top.
 
     Parameters
@@ -34,16 +38,6 @@ class PairExplanationDisplay:
     level : float
         The confidence level of the intervals.
 
-    Attributes
-    ----------
-    ax_ : matplotlib Axes
-    figure_ : matplotlib Figure
-    bars_ : matplotlib BarContainer
-    shown_ : list of str
-        The names of the bars; the last one may be the sum of all other features.
-    whiskers_ : matplotlib ErrorbarContainer
-        The intervals of the contributions, if there are any.
-
     Examples
     --------
     >>> from rankwise import RankSVM
@@ -57,16 +51,12 @@ class PairExplanationDisplay:
     >>> PairExplanationDisplay.from_estimator(model, X[0], X[1], inference=found)  # doctest: +SKIP
     """
 
-    def __init__(
-        self, *, parts: ArrayLike, names: Sequence[str], values: tuple[ArrayLike, ArrayLike] | None = None,
-        half_widths: ArrayLike | None = None, interval: tuple[float, float] | None = None,
-        level: float = 0.95,
-    ) -> None:  # fmt: skip
-        self.parts = np.asarray(parts, dtype=np.float64)
-        self.names = list(names)
-        self.values = None if values is None else np.asarray(values, dtype=np.float64)
-        self.half_widths = None if half_widths is None else np.asarray(half_widths, dtype=np.float64)
-        self.interval, self.level = interval, level
+    parts: ArrayLike
+    names: Sequence[str]
+    values: tuple[ArrayLike, ArrayLike] | None = None
+    half_widths: ArrayLike | None = None
+    interval: tuple[float, float] | None = None
+    level: float = 0.95
 
     @classmethod
     def from_estimator(
@@ -90,54 +80,46 @@ class PairExplanationDisplay:
         **options
             Options of `plot`.
         """
-        found = pair_parts(estimator, a, b, feature_names)
-        if found is None:
+        explained = pair_parts(estimator, a, b, feature_names)
+        if explained is None:
             raise ValueError(
                 "estimator must have a score that is a sum over features: a linear model, trees or curves."
             )
-        names, parts = found
-        more: dict[str, Any] = {}
+        names, parts = explained
+        display = cls(parts, names, numbers_of(a, b, len(names)), level=level)
         if inference is not None:
             errors = pair_errors(estimator, a, b, inference, level)
-            more = {
-                "interval": (float(errors.difference.low[0]), float(errors.difference.high[0])),
-                "half_widths": inference.quantile(level).max() * errors.parts,
-                "level": level,
-            }
-        display = cls(parts=parts, names=names, values=numbers_of(a, b, len(names)), **more)
+            display.interval = float(errors.difference.low[0]), float(errors.difference.high[0])
+            display.half_widths = inference.quantile(level).max() * errors.parts
         return display.plot(ax, **options)
 
-    def plot(self, ax: Any = None, *, n_features: int = 15, **options: Any) -> PairExplanationDisplay:
-        """Draw the largest into `ax`, by default a new figure; `options` are those of matplotlib's barh.
-
-        Returns
-        -------
-        display : PairExplanationDisplay
-        """
-        shown, rest, n_others = largest_parts(self.parts, n_features)
-        values, self.shown_ = self.parts[shown], [self.names[k] for k in shown]
-        labels = [self._label(int(k)) for k in shown]
-        if n_others:
-            values = np.append(values, rest)
-            self.shown_.append(plural(n_others, "other feature"))
-            labels.append(self.shown_[-1])
-        self.ax_, self.figure_ = axes_for(self, ax, (6.0, 1.4 + 0.28 * len(self.shown_)))
-        self.bars_ = draw_bars(self.ax_, values, labels, options, not self.is_sure)
+    def picture(self, n_features: int = 15) -> Picture:
+        """Return the largest contributions as marks, and the sum of the others."""
+        parts = np.asarray(self.parts, dtype=np.float64)
+        shown, rest, n_others = largest_parts(parts, n_features)
+        names, values, ends = [self._label(int(k)) for k in shown], parts[shown], None
         if self.half_widths is not None:
-            middle, half = self.parts[shown], self.half_widths[shown]
-            self.whiskers_ = draw_whiskers(self.ax_, middle - half, middle + half)
-        self.ax_.set(xlabel="contribution to the difference of the scores")
-        self.ax_.set_title(self._title(), fontsize="medium", loc="left")
-        return self
+            half = np.asarray(self.half_widths)[shown]
+            ends = values - half, values + half
+        if n_others:
+            names, values = [*names, plural(n_others, "other feature")], np.append(values, rest)
+        return bar_picture(
+            "Contributions to the difference of two scores",
+            names,
+            values,
+            "contribution to the difference of the scores",
+            ends=ends,
+            is_pale=not self.is_sure,
+            title=self._title(float(parts.sum())),
+        )
 
     @property
     def is_sure(self) -> bool:
         """Whether the interval of the difference excludes zero; true without an interval."""
         return self.interval is None or not self.interval[0] <= 0 <= self.interval[1]
 
-    def _title(self) -> str:
+    def _title(self, difference: float) -> str:
         """State which row is above and by how much, and explain the numbers beside the names."""
-        difference = self.parts.sum()
         order = f"a is {'below' if difference < 0 else 'above'} b by {abs(difference):.4g}"
         if self.interval is not None:
             low, high = sorted(-end for end in self.interval) if difference < 0 else self.interval
@@ -149,7 +131,8 @@ class PairExplanationDisplay:
         """Return the name of a feature, with its values in both rows if they are known."""
         if self.values is None:
             return self.names[k]
-        return f"{self.names[k]}: {self.values[0, k]:.3g} and {self.values[1, k]:.3g}"
+        first, second = (float(np.asarray(row)[k]) for row in self.values)
+        return f"{self.names[k]}: {first:.3g} and {second:.3g}"
 
 
 def numbers_of(a: Any, b: Any, n_features: int) -> tuple[Any, Any] | None:

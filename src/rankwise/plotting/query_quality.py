@@ -3,19 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
+from rankwise.core.text import plural, short
 from rankwise.evaluation.models import scores_of
 from rankwise.evaluation.names import metric_name
-from rankwise.figures.distribution import BINS, Distribution
 from rankwise.metrics import ranking_error
-from rankwise.plotting._axes import BLUE, axes_for, tidy
+from rankwise.plotting.display import Display
+from rankwise.plotting.marks import Axis, Bars, Picture, Rule
+
+BINS = 20
+# The space at each side of a bar, as a fraction of its bin.
+GAP = 0.05
 
 
-class QueryQualityDisplay:
+@dataclass(eq=False)
+class QueryQualityDisplay(Display):
     """A histogram of a measure over queries, with the mean over queries as a line.
 
     Parameters
@@ -24,15 +31,6 @@ class QueryQualityDisplay:
         The measure of each query, NaN if it is undefined.
     measure : str
         The name of the measure.
-
-    Attributes
-    ----------
-    ax_ : matplotlib Axes
-    figure_ : matplotlib Figure
-    counts_, edges_ : arrays
-        The heights and the edges of the bins.
-    mean_ : float
-        The mean over the queries for which the measure is defined.
 
     Examples
     --------
@@ -45,9 +43,8 @@ class QueryQualityDisplay:
     >>> QueryQualityDisplay.from_estimator(model, X[test], y[test], qid[test])  # doctest: +SKIP
     """
 
-    def __init__(self, *, values: ArrayLike, measure: str = "ranking error") -> None:
-        self.values = np.asarray(values, dtype=np.float64)
-        self.measure = measure
+    values: ArrayLike
+    measure: str = "ranking error"
 
     @classmethod
     def from_estimator(
@@ -83,25 +80,37 @@ class QueryQualityDisplay:
         metric, ax, **options :
             As in `from_estimator`.
         """
-        values = metric(y, scores, qid, per_query=True, **options)
-        return cls(values=values, measure=metric_name(metric, options)).plot(ax)
+        return cls(metric(y, scores, qid, per_query=True, **options), metric_name(metric, options)).plot(ax)
 
-    def plot(self, ax: Any = None, *, bins: Any = BINS, **options: Any) -> QueryQualityDisplay:
-        """Draw into `ax`, by default a new figure; `bins` and `options` are those of matplotlib's hist.
+    def picture(self, bins: Any = BINS) -> Picture:
+        """Return the number of queries in each bin as marks; the axis is from 0 to 1, or to the next tenth.
 
-        Returns
-        -------
-        display : QueryQualityDisplay
+        Parameters
+        ----------
+        bins : int, or sequence of edges
         """
-        self.ax_, self.figure_ = axes_for(self, ax)
-        spread = Distribution.of(self.values)
-        if len(spread.values) == 0:
+        values = np.asarray(self.values, dtype=np.float64)
+        values = values[~np.isnan(values)]
+        if len(values) == 0:
             raise ValueError(f"{self.measure} is undefined for all queries.")
-        self.mean_ = spread.mean
-        settings = {"range": spread.limits, "color": BLUE, "rwidth": 0.92, "alpha": 0.8}
-        self.counts_, self.edges_, _ = self.ax_.hist(spread.values, bins=bins, **(settings | options))
-        self.ax_.axvline(self.mean_, color="black", linewidth=1.2)
-        self.ax_.set(xlabel=f"{self.measure}, mean {self.mean_:.4f}", ylabel="queries")
-        self.ax_.yaxis.get_major_locator().set_params(integer=True)
-        tidy(self.ax_, "y")
-        return self
+        limits = (
+            min(0.0, float(np.floor(values.min() * 10) / 10)),
+            max(1.0, float(np.ceil(values.max() * 10) / 10)),
+        )
+        counts, edges = np.histogram(values, bins=bins, range=limits)
+        full, gap = np.flatnonzero(counts), GAP * np.diff(edges)
+        left, right = edges[:-1][full], edges[1:][full]
+        titles = [
+            f"{plural(count, 'query')} from {short(low)} to {short(high)}"
+            for count, low, high in zip(counts[full].tolist(), left, right, strict=True)
+        ]
+        mean = float(values.mean())
+        return Picture(
+            f"{self.measure} over {plural(len(values), 'query')}: the median is {short(np.median(values))}",
+            [
+                Bars(left + gap[full], right - gap[full], 0.0, counts[full], titles=titles),
+                Rule(x=mean, style="solid"),
+            ],
+            Axis(f"{self.measure}, mean {mean:.4f}", limits),
+            Axis("queries", (0.0, None), is_whole=True),
+        )

@@ -2,21 +2,26 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
+from rankwise.core.text import share
 from rankwise.evaluation.models import log_odds_of
 from rankwise.evaluation.names import model_name
 from rankwise.evaluation.reliability import Reliability, reliability
-from rankwise.plotting._axes import BLUE, GREY, axes_for, tidy
+from rankwise.plotting.display import Display
+from rankwise.plotting.marks import Axis, Bars, Dots, Line, Mark, Picture
 
 # The height of the tallest bar as a fraction of the range of the curve.
 BARS = 0.18
 
 
-class ReliabilityDisplay:
+@dataclass(eq=False)
+class ReliabilityDisplay(Display):
     """A reliability diagram: the observed frequency of the predicted order by its predicted probability.
 
     The predicted order of a pair has the row with the higher score first, so probabilities are from 0.5 to 1.
@@ -27,15 +32,8 @@ class ReliabilityDisplay:
     ----------
     reliability : Reliability
         From `rankwise.evaluation.reliability`.
-    name : str, optional
+    name : str
         The name of the model.
-
-    Attributes
-    ----------
-    ax_ : matplotlib Axes
-    figure_ : matplotlib Figure
-    line_ : matplotlib Line2D
-    bars_ : matplotlib BarContainer
 
     Examples
     --------
@@ -47,9 +45,8 @@ class ReliabilityDisplay:
     >>> display = ReliabilityDisplay.from_estimator(model, X[1::2], y[1::2])  # doctest: +SKIP
     """
 
-    def __init__(self, *, reliability: Reliability, name: str | None = None) -> None:
-        self.reliability = reliability
-        self.name = name
+    reliability: Reliability
+    name: str = ""
 
     @classmethod
     def from_estimator(
@@ -77,8 +74,8 @@ class ReliabilityDisplay:
 
     @classmethod
     def from_predictions(
-        cls, y: Any, scores: ArrayLike, qid: ArrayLike | None = None, *, name: str | None = None,
-        ax: Any = None, **options: Any,
+        cls, y: Any, scores: ArrayLike, qid: ArrayLike | None = None, *, name: str = "", ax: Any = None,
+        **options: Any,
     ) -> ReliabilityDisplay:  # fmt: skip
         """Draw the calibration of scores whose differences are log odds.
 
@@ -89,49 +86,40 @@ class ReliabilityDisplay:
         name, ax, **options :
             As in `from_estimator`.
         """
-        return cls(reliability=reliability(y, scores, qid, **options), name=name).plot(ax)
+        return cls(reliability(y, scores, qid, **options), name).plot(ax)
 
-    def plot(self, ax: Any = None, **options: Any) -> ReliabilityDisplay:
-        """Draw into `ax`, by default a new figure; `options` are those of matplotlib's plot.
+    def picture(self) -> Picture:
+        """Return the curve of the model as marks."""
+        return reliability_picture({self.name: self.reliability})
 
-        Returns
-        -------
-        display : ReliabilityDisplay
-        """
-        self.ax_, self.figure_ = axes_for(self, ax, (5.2, 4.6))
-        found = self.reliability
-        filled = found.share > 0
-        stated, observed = found.stated[filled], found.observed[filled]
-        low = min(0.5, np.floor(10 * observed.min()) / 10)
-        self.ax_.plot(
-            [0.5, 1], [0.5, 1], color="0.5", linewidth=1, linestyle="--", label="perfectly calibrated"
-        )
-        settings = {"marker": "o", "color": BLUE, "label": self._label()}
-        (self.line_,) = self.ax_.plot(stated, observed, **(settings | options))
-        bottom = low - BARS * (1 - low)
-        self._draw_bars(bottom, low)
-        self.ax_.set(xlim=(0.49, 1.01), ylim=(bottom, 1.01))
-        self.ax_.set(xlabel="predicted probability of the order", ylabel="fraction of pairs in that order")
-        self.ax_.set_yticks([tick for tick in self.ax_.get_yticks() if low - 1e-9 <= tick <= 1])
-        self.ax_.legend(frameon=False, loc="upper left")
-        tidy(self.ax_)
-        return self
 
-    def _label(self) -> str:
-        found, name = self.reliability, "" if self.name is None else f"{self.name}\n"
-        return f"{name}log loss {found.log_loss:.3f}\ncalibration error {found.calibration_error:.3f}"
-
-    def _draw_bars(self, bottom: float, top: float) -> None:
-        """Draw the fraction of pairs per bin below the curve."""
-        found = self.reliability
-        height = (top - bottom) * 0.9 * found.share / found.share.max()
-        width = np.diff(found.edges)
-        self.bars_ = self.ax_.bar(
-            found.edges[:-1],
-            height,
-            0.96 * width,
-            bottom,
-            align="edge",
-            color=GREY,
-            label="fraction of pairs",
-        )
+def reliability_picture(curves: Mapping[str, Reliability]) -> Picture:
+    """Return the curves of named models as marks, over the fraction of pairs per bin of the first."""
+    lowest = min(float(curve.observed[curve.share > 0].min()) for curve in curves.values())
+    low = min(0.5, float(np.floor(10 * lowest) / 10))
+    bottom = low - BARS * (1 - low)
+    first = next(iter(curves.values()))
+    gap = 0.02 * np.diff(first.edges)
+    tops = bottom + 0.9 * (low - bottom) * first.share / first.share.max()
+    titles = [f"{share(float(part))} of pairs" for part in first.share]
+    marks: list[Mark] = [
+        Bars(first.edges[:-1] + gap, first.edges[1:] - gap, bottom, tops, "faint", titles=titles),
+        Line([0.5, 1.0], [0.5, 1.0], "dashed", "perfectly calibrated"),
+    ]
+    for style, (name, curve) in enumerate(curves.items()):
+        filled = curve.share > 0
+        stated, observed = curve.stated[filled], curve.observed[filled]
+        titles = [
+            f"predicted {p:.3f}, observed {o:.3f}, {share(part)} of pairs"
+            for p, o, part in zip(stated, observed, curve.share[filled].tolist(), strict=True)
+        ]
+        errors = f"log loss {curve.log_loss:.3f},\ncalibration error {curve.calibration_error:.3f}"
+        label = f"{name},\n{errors}" if name else errors
+        marks += [Line(stated, observed, style, label), Dots(stated, observed, style, titles=titles)]
+    return Picture(
+        "Predicted probability and observed frequency of the order of pairs",
+        marks,
+        Axis("predicted probability of the order", (0.49, 1.01)),
+        Axis("fraction of pairs in that order", (bottom, 1.01)),
+        (480, 400),
+    )

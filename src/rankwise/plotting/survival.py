@@ -1,21 +1,137 @@
-"""Kaplan-Meier curves by score."""
+"""Kaplan-Meier curves of groups of rows by score."""
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
+from scipy.stats import CensoredData, ecdf
 
 from rankwise.core.checks import as_vector, check_count
+from rankwise.core.types import FloatArray, IntArray
 from rankwise.evaluation.models import scores_of
-from rankwise.figures.survival import SurvivalCurve, curves_by_score
 from rankwise.metrics.concordance import as_survival
-from rankwise.plotting._axes import axes_for, tidy
+from rankwise.plotting.display import Display
+from rankwise.plotting.marks import Axis, Band, Dots, Line, Mark, Picture, steps
+
+# Longer curves are thinned out to about this many points, and so are the ticks of censored rows.
+MAX_POINTS = 300
+CONFIDENCE = 0.95
+THIRDS = ("lowest third", "middle third", "highest third")
 
 
-class SurvivalDisplay:
+@dataclass(frozen=True)
+class SurvivalCurve:
+    """The Kaplan-Meier curve of a group of rows: the estimated fraction without an event after each time.
+
+    Attributes
+    ----------
+    name : str
+    time : array of shape (n_times,)
+        0, or the first time if that is negative, and the distinct times of the rows. The curve is constant
+        from each to the next.
+    survival, low, high : arrays of shape (n_times,)
+        The fraction, and its pointwise interval by Greenwood's formula on the log-log scale; NaN if it is
+        undefined.
+    censored : array
+        The times of the censored rows.
+    n_events : int
+        The number of rows whose event was observed.
+    """
+
+    name: str
+    time: FloatArray
+    survival: FloatArray
+    low: FloatArray
+    high: FloatArray
+    censored: FloatArray
+    n_events: int
+
+    @property
+    def n_rows(self) -> int:
+        """The number of rows."""
+        return self.n_events + len(self.censored)
+
+    @property
+    def median(self) -> float:
+        """The first time at which the fraction is at most one half, NaN if there is none."""
+        below = np.flatnonzero(self.survival <= 0.5)
+        return float(self.time[below[0]]) if len(below) else float("nan")
+
+    def at(self, times: FloatArray) -> FloatArray:
+        """Return the fraction without an event after each of these times."""
+        return self.survival[np.maximum(np.searchsorted(self.time, times, side="right") - 1, 0)]
+
+
+def survival_curve(
+    event: NDArray[np.bool_], time: FloatArray, name: str = "", confidence: float = CONFIDENCE
+) -> SurvivalCurve:
+    """Return the Kaplan-Meier curve of right-censored times, with events before censorings at equal times.
+
+    Examples
+    --------
+    >>> found = survival_curve(np.array([True, False, True]), np.array([1.0, 2.0, 3.0]))
+    >>> found.time, found.survival.round(3), found.median
+    (array([0., 1., 2., 3.]), array([1.   , 0.667, 0.667, 0.   ]), 3.0)
+    """
+    estimate = ecdf(CensoredData.right_censored(time, ~event)).sf
+    with warnings.catch_warnings():  # the interval is undefined at fractions of 0 and 1
+        warnings.simplefilter("ignore", RuntimeWarning)
+        ends = estimate.confidence_interval(confidence, method="log-log")
+    start = min(0.0, float(time.min()))
+    before = np.empty(0) if estimate.quantiles[0] == start else np.array([start])
+    low, high, survival = (
+        np.concatenate([np.ones(len(before)), one.probabilities]) for one in (ends.low, ends.high, estimate)
+    )
+    return SurvivalCurve(
+        name,
+        np.concatenate([before, estimate.quantiles]),
+        survival,
+        low,
+        high,
+        np.sort(time[~event]),
+        int(np.count_nonzero(event)),
+    )
+
+
+def curves_by_score(
+    event: NDArray[np.bool_], time: FloatArray, scores: FloatArray, n_groups: int = 3
+) -> list[SurvivalCurve]:
+    """Return the curves of groups of about equal size by score, from the lowest; equal scores stay together.
+
+    Examples
+    --------
+    >>> time = np.arange(1.0, 10.0)
+    >>> [curve.median for curve in curves_by_score(time > 0, time, time)]
+    [2.0, 5.0, 8.0]
+    """
+    cuts = np.quantile(scores, np.arange(1, n_groups) / n_groups)
+    group = np.searchsorted(cuts, scores, side="left")
+    names = THIRDS if n_groups == 3 else [f"group {k + 1} of {n_groups}" for k in range(n_groups)]
+    return [
+        survival_curve(event[group == k], time[group == k], names[k])
+        for k in range(n_groups)
+        if (group == k).any()
+    ]
+
+
+def thinned(values: FloatArray) -> IntArray:
+    """Return the places of at most `MAX_POINTS` values, evenly, with the first and the last.
+
+    Examples
+    --------
+    >>> len(thinned(np.arange(5000.0))), thinned(np.arange(3.0)).tolist()
+    (300, [0, 1, 2])
+    """
+    return np.unique(np.linspace(0, len(values) - 1, min(len(values), MAX_POINTS)).astype(np.int64))
+
+
+@dataclass(eq=False)
+class SurvivalDisplay(Display):
     """Kaplan-Meier curves of rows by thirds of their score, with censored rows as ticks.
 
     A model that ranks well has curves that are far apart. Bands are pointwise 95% intervals by Greenwood's
@@ -25,13 +141,6 @@ class SurvivalDisplay:
     ----------
     curves : sequence of SurvivalCurve
         The curve of each group, from the lowest scores to the highest.
-
-    Attributes
-    ----------
-    ax_ : matplotlib Axes
-    figure_ : matplotlib Figure
-    lines_ : list of matplotlib Line2D
-        One per curve.
 
     Examples
     --------
@@ -46,8 +155,7 @@ class SurvivalDisplay:
     >>> SurvivalDisplay.from_estimator(model, X[100:], lives[100:])  # doctest: +SKIP
     """
 
-    def __init__(self, *, curves: Sequence[SurvivalCurve]) -> None:
-        self.curves = list(curves)
+    curves: Sequence[SurvivalCurve]
 
     @classmethod
     def from_estimator(
@@ -66,7 +174,7 @@ class SurvivalDisplay:
         ax : matplotlib Axes, optional
             A new figure by default.
         **options
-            Options of `plot`.
+            Options of `plot`, such as bands=False.
         """
         scores = scores_of(estimator, X, type(estimator).__name__)
         return cls.from_predictions(y, scores, n_groups=n_groups, ax=ax, **options)
@@ -87,27 +195,34 @@ class SurvivalDisplay:
         lives = as_survival(y, "y")
         values = as_vector(scores, "scores", len(lives))
         event = np.asarray(lives.event) > 0
-        return cls(curves=curves_by_score(event, lives.values, values, n_groups)).plot(ax, **options)
+        return cls(curves_by_score(event, lives.values, values, n_groups)).plot(ax, **options)
 
-    def plot(self, ax: Any = None, *, bands: bool = True, **options: Any) -> SurvivalDisplay:
-        """Draw into `ax`, by default a new figure; `options` are those of matplotlib's step.
+    def picture(self, bands: bool = True) -> Picture:
+        """Return the curve of each group as marks, with ticks at the times of censored rows.
 
-        Returns
-        -------
-        display : SurvivalDisplay
+        Parameters
+        ----------
+        bands : bool
+            Whether to draw the intervals.
         """
-        self.ax_, self.figure_ = axes_for(self, ax)
-        self.lines_ = []
-        for curve in self.curves:
-            label = f"{curve.name}: {curve.n_events} of {curve.n_rows} with an event"
-            settings = {"where": "post", "label": label} | options
-            (line,) = self.ax_.step(curve.time, curve.survival, **settings)
-            style = {"color": line.get_color(), "linewidth": 0}
-            if bands:
-                self.ax_.fill_between(curve.time, curve.low, curve.high, step="post", alpha=0.15, **style)
-            self.ax_.plot(curve.censored, curve.at(curve.censored), "|", color=line.get_color())
-            self.lines_.append(line)
-        self.ax_.set(xlabel="time", ylabel="fraction without an event", ylim=(0.0, 1.02))
-        self.ax_.legend(frameon=False, fontsize="small", title="score")
-        tidy(self.ax_)
-        return self
+        marks: list[Mark] = []
+        for style, curve in enumerate(self.curves):
+            kept = thinned(curve.time)
+            time, survival, low, high = steps(
+                *(values[kept] for values in (curve.time, curve.survival, curve.low, curve.high))
+            )
+            name = f"{curve.name}: {curve.n_events} of {curve.n_rows} rows with an event"
+            censored = curve.censored[thinned(curve.censored)]
+            titles = [f"{curve.name}: censored at {at:g}" for at in censored.tolist()]
+            marks += [
+                *([Band(time, low, high, style)] if bands else []),
+                Line(time, survival, style, name),
+                Dots(censored, curve.at(censored), style, titles=titles, shape="tick"),
+            ]
+        return Picture(
+            "Kaplan-Meier curves by the score",
+            marks,
+            Axis("time"),
+            Axis("fraction without an event", (0.0, 1.0)),
+            (480, 360),
+        )

@@ -1,9 +1,9 @@
-"""Rows by utility, with the thresholds between ranks."""
+"""Rows by utility: one lane per rank, and the thresholds between ranks."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from itertools import pairwise
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -11,15 +11,84 @@ from numpy.typing import ArrayLike, NDArray
 
 from rankwise.core.checks import as_codes, as_vector
 from rankwise.core.pipelines import before_last_step, last_step
-from rankwise.core.text import plural
+from rankwise.core.text import plural, short
+from rankwise.core.types import FloatArray, IntArray
 from rankwise.evaluation.data import class_numbers
-from rankwise.figures.utility import LANE, UtilityAxis
-from rankwise.plotting._axes import axes_for, pyplot_for
+from rankwise.evaluation.names import row_words, shortened
+from rankwise.plotting.display import Display
+from rankwise.plotting.marks import Axis, Bars, Dots, Mark, Picture, Rule, Text
 
-MARKERS = ("o", "s", "^", "D", "v", "P", "X")
+DIGITS = str.maketrans("0123456789", "₀₁₂₃₄₅₆₇₈₉")
+# Boundaries closer than this fraction of the axis share a label.
+NEAR = 0.035
+# The height of the jitter within a lane.
+LANE = 0.8
+MARGIN = 0.04
+BINS = 40
+GOLDEN = (np.sqrt(5) - 1) / 2
 
 
-class UtilityDisplay:
+@dataclass(frozen=True)
+class UtilityAxis:
+    """Rows and thresholds on the axis of utility, and the accuracy per rank.
+
+    Attributes
+    ----------
+    utility : array of shape (n_rows,)
+    rank : array of int of shape (n_rows,)
+        The number of each row's class.
+    thresholds : array of shape (n_classes - 1,)
+
+    Examples
+    --------
+    >>> axis = UtilityAxis(np.array([0.0, 1.0, 3.0]), np.array([0, 1, 1]), np.array([2.0]))
+    >>> axis.predicted, axis.share(0), axis.share(1)
+    (array([0, 0, 1]), 1.0, 0.5)
+    """
+
+    utility: FloatArray
+    rank: IntArray
+    thresholds: FloatArray
+
+    @property
+    def limits(self) -> tuple[float, float]:
+        """The limits of the axis, with a margin around all rows and thresholds."""
+        values = np.concatenate([self.utility, self.thresholds])
+        low, high = (float(values.min()), float(values.max())) if len(values) else (0.0, 1.0)
+        space = MARGIN * (high - low) or 0.5
+        return low - space, high + space
+
+    @property
+    def fence(self) -> FloatArray:
+        """The limits and the thresholds: rank k is from fence[k] to fence[k + 1]."""
+        low, high = self.limits
+        return np.concatenate([[low], self.thresholds, [high]])
+
+    @property
+    def predicted(self) -> IntArray:
+        """The predicted rank of each row."""
+        return np.searchsorted(self.thresholds, self.utility)
+
+    def share(self, k: int) -> float:
+        """Return the fraction of the rows of rank k that are predicted correctly, NaN without rows."""
+        right = self.predicted[self.rank == k] == k
+        return float(right.mean()) if len(right) else float("nan")
+
+    def lane(self, k: int, step: int = 1) -> tuple[IntArray, FloatArray]:
+        """Return the rows of rank k by increasing utility, and the jitter of each within its lane.
+
+        The jitter grows with the density of rows. A `step` of 10 takes every tenth row only.
+        """
+        rows = np.flatnonzero(self.rank == k)
+        rows = rows[np.argsort(self.utility[rows], kind="stable")][::step]
+        values = self.utility[rows]
+        counts, edges = np.histogram(values, np.histogram_bin_edges(self.utility, bins=BINS))
+        nearby = np.interp(values, (edges[1:] + edges[:-1]) / 2, counts / max(int(counts.max(initial=0)), 4))
+        return rows, LANE * nearby * ((np.arange(len(rows)) * GOLDEN) % 1 - 0.5)
+
+
+@dataclass(eq=False)
+class UtilityDisplay(Display):
     """Rows by utility, one lane per rank, with the thresholds between ranks.
 
     After figure 1 of Herbrich, Graepel and Obermayer (1999). The shaded part of a lane is between the
@@ -29,20 +98,12 @@ class UtilityDisplay:
 
     Parameters
     ----------
-    utility : array of shape (n_rows,)
-    rank : array of int of shape (n_rows,)
-        The number of each row's class.
-    thresholds : array of shape (n_classes - 1,)
-    classes : array of shape (n_classes,)
-        The labels, lowest rank first.
-
-    Attributes
-    ----------
-    ax_ : matplotlib Axes
-    figure_ : matplotlib Figure
-    points_ : list of matplotlib PathCollection
-        One per rank.
-    boundaries_ : matplotlib LineCollection
+    axis : UtilityAxis
+        The rows, their ranks and the thresholds.
+    classes : sequence of n_classes labels
+        Lowest rank first.
+    names : sequence of str or int, optional
+        The names of the rows, shown on hover; by default their numbers.
 
     Examples
     --------
@@ -54,16 +115,14 @@ class UtilityDisplay:
     >>> display = UtilityDisplay.from_estimator(model, X, y)  # doctest: +SKIP
     """
 
-    def __init__(
-        self, *, utility: ArrayLike, rank: ArrayLike, thresholds: ArrayLike, classes: ArrayLike
-    ) -> None:
-        self.utility = as_vector(utility, "utility")
-        self.rank = np.asarray(rank, dtype=np.int64)
-        self.thresholds = as_vector(thresholds, "thresholds")
-        self.classes = np.asarray(classes)
+    axis: UtilityAxis
+    classes: Sequence[Any]
+    names: Sequence[str | int] | None = None
 
     @classmethod
-    def from_estimator(cls, estimator: Any, X: Any, y: Any, *, ax: Any = None) -> UtilityDisplay:
+    def from_estimator(
+        cls, estimator: Any, X: Any, y: Any, *, ax: Any = None, **options: Any
+    ) -> UtilityDisplay:
         """Draw the rows X with labels y by a fitted `OrdinalSVM`, or a pipeline that ends in one.
 
         Parameters
@@ -74,10 +133,13 @@ class UtilityDisplay:
             Labels among the classes of the estimator.
         ax : matplotlib Axes, optional
             A new figure by default.
+        **options
+            Options of `plot`.
         """
         model = last_step(estimator)
         utility = model.utility(before_last_step(estimator, X))
-        return cls.from_predictions(utility, y, model.thresholds_, categories=model.classes_, ax=ax)
+        classes = model.classes_
+        return cls.from_predictions(utility, y, model.thresholds_, categories=classes, ax=ax, **options)
 
     @classmethod
     def from_predictions(
@@ -88,6 +150,7 @@ class UtilityDisplay:
         *,
         categories: Sequence[Any] | NDArray[Any] | None = None,
         ax: Any = None,
+        **options: Any,
     ) -> UtilityDisplay:
         """Draw rows by their utility, which may be the scores of any ranker.
 
@@ -99,77 +162,63 @@ class UtilityDisplay:
             Such as those of `fit_thresholds`.
         categories : sequence of n_classes labels, optional
             The labels from the lowest rank to the highest; by default the sorted labels of `y`.
-        ax : matplotlib Axes, optional
+        ax, **options :
+            As in `from_estimator`.
         """
-        n_rows = len(as_vector(utility, "utility"))
-        classes = as_codes(y, "y", n_rows)[0] if categories is None else np.asarray(categories)
-        n_classes = len(as_vector(thresholds, "thresholds")) + 1
-        if len(classes) != n_classes:
+        values, limits = as_vector(utility, "utility"), as_vector(thresholds, "thresholds")
+        classes = as_codes(y, "y", len(values))[0] if categories is None else np.asarray(categories)
+        if len(classes) != len(limits) + 1:
             raise ValueError(
-                f"{plural(n_classes - 1, 'threshold')} cannot separate {len(classes)} labels. "
+                f"{plural(len(limits), 'threshold')} cannot separate {len(classes)} labels. "
                 "Pass the label of each rank, lowest first, as categories=[...]."
             )
-        rank = class_numbers(y, classes, n_rows)
-        return cls(utility=utility, rank=rank, thresholds=thresholds, classes=classes).plot(ax=ax)
+        rank = class_numbers(y, classes, len(values))
+        return cls(UtilityAxis(values, rank, limits), np.asarray(classes).tolist()).plot(ax, **options)
 
-    def plot(self, ax: Any = None, **options: Any) -> UtilityDisplay:
-        """Draw into `ax`, by default a new figure; `options` are those of matplotlib's scatter.
+    def picture(self, step: int = 1) -> Picture:
+        """Return a lane per rank as marks, the highest on top.
 
-        Returns
-        -------
-        display : UtilityDisplay
+        Parameters
+        ----------
+        step : int
+            10 draws every tenth row only.
         """
-        n_classes = len(self.classes)
-        self.ax_, self.figure_ = axes_for(self, ax, (8, 1.2 + 0.55 * min(max(n_classes, 3), 14)))
-        axis = UtilityAxis(self.utility, self.rank, self.thresholds)
-        # Lightness rises with the rank, so colours differ in grey scale and for colour-blind readers.
-        colours = pyplot_for(self).get_cmap("viridis")(np.linspace(0.0, 0.85, n_classes))
-        self._draw_lanes(axis, colours)
-        self.points_ = [self._draw_rank(k, axis, colours[k], options) for k in range(n_classes)]
-        self._draw_boundaries(axis.limits)
-        self._label_axes(axis.limits)
-        return self
-
-    def _draw_lanes(self, axis: UtilityAxis, colours: Any) -> None:
-        for k, (low, high) in enumerate(pairwise(axis.fence)):
-            self.ax_.barh(k, high - low, LANE + 0.1, low, color=colours[k], alpha=0.13, zorder=0)
-            if axis.share(k) == axis.share(k):
-                self.ax_.annotate(
-                    f"{axis.share(k):.0%}", (1.01, k), xycoords=("axes fraction", "data"), va="center",
-                    fontsize="small",
-                )  # fmt: skip
-
-    def _draw_rank(self, k: int, axis: UtilityAxis, colour: Any, options: dict[str, Any]) -> Any:
-        rows, off = axis.lane(k)
-        n_rows = max(len(self.utility), 1)
-        settings = {
-            "s": float(np.clip(6000 / n_rows, 4, 36)),
-            "alpha": float(np.clip(60 / np.sqrt(n_rows), 0.4, 0.9)),
-            "marker": MARKERS[k % len(MARKERS)],
-            "color": [colour],
-            "linewidths": 0,
-        }
-        return self.ax_.scatter(self.utility[rows], k + off, **(settings | options))
-
-    def _draw_boundaries(self, limits: tuple[float, float]) -> None:
-        bottom, top = -0.5, len(self.classes) - 0.5
-        self.boundaries_ = self.ax_.vlines(
-            self.thresholds, bottom, top, colors="black", linewidth=1, zorder=3
+        axis, names = self.axis, [str(label) for label in self.classes]
+        n, (low, high) = len(names), axis.limits
+        place = np.arange(n)
+        lanes = [f"predicted {name}" for name in names]
+        marks: list[Mark] = [
+            Bars(axis.fence[:-1], axis.fence[1:], place - 0.44, place + 0.44, "lane", titles=lanes)
+        ]
+        for k in range(n):
+            rows, off = axis.lane(k, step)
+            titles = [
+                f"{row_words(row if self.names is None else self.names[row])}: utility {short(utility)}"
+                for row, utility in zip(rows.tolist(), axis.utility[rows].tolist(), strict=True)
+            ]
+            marks.append(Dots(axis.utility[rows], k + off, k % 2, titles=titles, radius=2.4))
+        for number, threshold in enumerate(axis.thresholds.tolist(), 1):
+            marks.append(Rule(threshold, style="solid", title=f"threshold {number}: {short(threshold)}"))
+        marks += [Text(at, n - 0.5, words) for at, words in self._thresholds(high - low)]
+        shares = [axis.share(k) for k in range(n)]
+        beside = [f"{part:.0%} correct" if part == part else "" for part in shares]
+        return Picture(
+            f"Rows by utility, in {n} ranks",
+            marks,
+            Axis("utility", (low, high)),
+            Axis("true rank", (-0.5, n - 0.5), names=[shortened(name, 14) for name in names], beside=beside),
+            (760, 70 + 48 * n),
         )
-        near = 0.035 * (limits[1] - limits[0])
-        groups = np.split(
-            np.arange(len(self.thresholds)), np.flatnonzero(np.diff(self.thresholds) > near) + 1
-        )
-        for group in groups:
-            first, last = (rf"$\theta_{{{number + 1}}}$" for number in (group[0], group[-1]))
-            text = first if len(group) == 1 else f"{first}{',' if len(group) == 2 else ' … '}{last}"
-            self.ax_.annotate(
-                text, (self.thresholds[group].mean(), top), (0, 3), textcoords="offset points", ha="center"
-            )
 
-    def _label_axes(self, limits: tuple[float, float]) -> None:
-        self.ax_.set(xlim=limits, ylim=(-0.5, len(self.classes) - 0.5), xlabel="utility", ylabel="true rank")
-        self.ax_.set_yticks(np.arange(len(self.classes)), [str(label) for label in self.classes.tolist()])
-        self.ax_.tick_params(axis="y", length=0)
-        self.ax_.annotate("correct", (1.01, 1), (0, 3), "axes fraction", "offset points", fontsize="small")
-        self.ax_.spines[["top", "right", "left"]].set_visible(False)
+    def _thresholds(self, width: float) -> list[tuple[float, str]]:
+        """Return the places and the names of the thresholds; close ones share a name."""
+        thresholds = self.axis.thresholds
+        numbers = np.arange(len(thresholds))
+        groups = np.split(numbers, np.flatnonzero(np.diff(thresholds) > NEAR * width) + 1)
+        named = []
+        for group in groups if len(numbers) else []:
+            first, last = (f"θ{str(number + 1).translate(DIGITS)}" for number in (group[0], group[-1]))
+            joint = "," if len(group) == 2 else " … "
+            name = first if len(group) == 1 else first + joint + last
+            named.append((float(thresholds[group].mean()), name))
+        return named

@@ -1,21 +1,46 @@
-"""The weights of a linear model times the standard deviations of the features."""
+"""The weights of a linear model times the standard deviations of the features, and other bars per feature."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
+from rankwise.core.text import TIMES
+from rankwise.core.types import FloatArray
 from rankwise.evaluation.weights import by_size, weights_of
-from rankwise.plotting._axes import axes_for, draw_bars, draw_whiskers
+from rankwise.plotting.display import Display
+from rankwise.plotting.marks import Axis, Intervals, Mark, Picture, Rule, named_bars, rows_axis
 
 if TYPE_CHECKING:
     from rankwise.uncertainty.inference import Inference
 
 
-class WeightsDisplay:
+def bar_picture(
+    name: str,
+    names: Sequence[str],
+    values: FloatArray,
+    label: str,
+    *,
+    titles: Sequence[str] | None = None,
+    ends: tuple[FloatArray, FloatArray] | None = None,
+    is_pale: ArrayLike = False,
+    title: str = "",
+    limits: tuple[float | None, float | None] = (None, None),
+) -> Picture:
+    """Return named bars from the top down as marks, with the intervals of the first of them."""
+    marks: list[Mark] = [named_bars(values, titles, is_pale), Rule(x=0.0, style="solid")]
+    if ends is not None:
+        marks.append(Intervals(*ends, "solid", titles))
+    height = 60 + 22 * len(names) + 18 * len(title.splitlines())
+    return Picture(name, marks, Axis(label, limits), rows_axis(names), (560, height), title)
+
+
+@dataclass(eq=False)
+class WeightsDisplay(Display):
     """Weight times standard deviation of each feature: the change of the score per standard deviation.
 
     Parameters
@@ -26,17 +51,10 @@ class WeightsDisplay:
         The interval of each effect; bars whose interval contains zero are paler.
     level : float
         The confidence level of the intervals.
-
-    Attributes
-    ----------
-    ax_ : matplotlib Axes
-    figure_ : matplotlib Figure
-    bars_ : matplotlib BarContainer
-        One bar per feature, the largest first.
-    shown_ : list of str
-        The names of the bars.
-    whiskers_ : matplotlib ErrorbarContainer
-        The intervals, if there are any.
+    label : str
+        What the bars are.
+    titles : sequence of n_features str, optional
+        Shown on hover.
 
     Examples
     --------
@@ -51,14 +69,12 @@ class WeightsDisplay:
     >>> display = WeightsDisplay.from_estimator(model, X, inference=found)  # doctest: +SKIP
     """
 
-    def __init__(
-        self, *, effects: ArrayLike, names: Sequence[str], intervals: ArrayLike | None = None,
-        level: float = 0.95,
-    ) -> None:  # fmt: skip
-        self.effects = np.asarray(effects, dtype=np.float64)
-        self.names = list(names)
-        self.intervals = None if intervals is None else np.asarray(intervals, dtype=np.float64)
-        self.level = level
+    effects: ArrayLike
+    names: Sequence[str]
+    intervals: ArrayLike | None = None
+    level: float = 0.95
+    label: str = f"weight {TIMES} standard deviation"
+    titles: Sequence[str] | None = None
 
     @classmethod
     def from_estimator(
@@ -87,29 +103,27 @@ class WeightsDisplay:
         if weights is None:
             raise ValueError("estimator must be a linear model with one output; it has no weights.")
         intervals = weights.with_inference(inference).effect_intervals(level)
-        display = cls(effects=weights.effect, names=weights.names, intervals=intervals, level=level)
-        return display.plot(ax, **options)
+        return cls(weights.effect, weights.names, intervals, level).plot(ax, **options)
 
-    def plot(self, ax: Any = None, *, n_features: int = 15, **options: Any) -> WeightsDisplay:
-        """Draw the largest into `ax`, by default a new figure; `options` are those of matplotlib's barh.
-
-        Returns
-        -------
-        display : WeightsDisplay
-        """
-        order = by_size(self.effects)[:n_features]
-        self.ax_, self.figure_ = axes_for(self, ax, (6.0, 1.2 + 0.28 * len(order)))
-        self.shown_ = [self.names[k] for k in order]
-        label = "weight × standard deviation"  # noqa: RUF001
-        may_be_zero: ArrayLike = False
+    def picture(self, n_features: int = 15, largest: float | None = None) -> Picture:
+        """Return the largest effects as marks, on an axis that ends at `largest` if given."""
+        effects = np.asarray(self.effects, dtype=np.float64)
+        order = by_size(effects)[:n_features]
+        order = order[effects[order] != 0]
+        label, ends, may_be_zero = self.label, None, np.zeros(len(order), dtype=bool)
         if self.intervals is not None:
-            low, high = self.intervals[order].T
-            may_be_zero = (low <= 0) & (high >= 0)
+            low, high = np.asarray(self.intervals, dtype=np.float64)[order].T
+            ends, may_be_zero = (low, high), (low <= 0) & (high >= 0)
             label += f", with {100 * self.level:g}% intervals"
-            self.whiskers_ = draw_whiskers(self.ax_, low, high)
-        self.bars_ = draw_bars(self.ax_, self.effects[order], self.shown_, options, may_be_zero)
-        self.ax_.set_xlabel(label)
-        if len(order) < len(self.names):
-            title = f"the largest {len(order)} of {len(self.names):,} features"
-            self.ax_.set_title(title, fontsize="medium", loc="left")
-        return self
+        is_part = len(order) < len(self.names)
+        return bar_picture(
+            f"{self.label} of {len(order)} features, the largest on top",
+            [self.names[k] for k in order],
+            effects[order],
+            label,
+            titles=None if self.titles is None else [self.titles[k] for k in order],
+            ends=ends,
+            is_pale=may_be_zero,
+            title=f"the largest {len(order)} of {len(self.names):,} features" if is_part else "",
+            limits=(None, largest),
+        )

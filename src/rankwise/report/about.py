@@ -8,10 +8,10 @@ from collections.abc import Mapping
 import numpy as np
 
 from rankwise import __version__
-from rankwise.core.text import plural
+from rankwise.core.text import plural, short
 from rankwise.evaluation.data import EvaluationData
 from rankwise.evaluation.measures import Measured
-from rankwise.report.page import Cell, facts, paragraph, short
+from rankwise.report.page import Cell, facts, paragraph
 
 # A model whose scores differ by less is nearly constant: the losses have a margin of 1.
 LEAST_SPREAD = 1e-3

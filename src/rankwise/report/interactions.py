@@ -5,10 +5,10 @@ from __future__ import annotations
 from rankwise.core.pipelines import before_last_step
 from rankwise.core.text import plural
 from rankwise.evaluation.data import EvaluationData
-from rankwise.evaluation.names import feature_names, shortened
+from rankwise.evaluation.names import feature_names
 from rankwise.evaluation.weights import by_size, has_interactions
-from rankwise.report.page import Cell, Number, figure, paragraph, section, table
-from rankwise.report.svg import LONGEST_NAME, WIDE, Chart, room_for
+from rankwise.plotting.weights import bar_picture
+from rankwise.report.page import Cell, Number, figure, figures, paragraph, section, table
 
 DRAWN = 14
 MAX_PAIRS = 10
@@ -21,7 +21,7 @@ def interactions_section(data: EvaluationData) -> str:
     return section(
         "interactions",
         "Which features matter and interact",
-        f'<div class="figures">{importance_chart(data)}</div>',
+        importance_chart(data),
         _interactions(data),
     )
 
@@ -33,26 +33,18 @@ def importance_chart(data: EvaluationData) -> str:
     if not chosen:
         return paragraph("All scores are equal.")
     listed = feature_names(data.X, data.models[data.name], data.feature_names, len(importances))
-    names = [shortened(listed[k], LONGEST_NAME) for k in chosen]
-    chart = Chart(
+    picture = bar_picture(
         f"Importance of {plural(len(chosen), 'feature')}, {listed[chosen[0]]} the largest",
-        (0.0, float(importances[chosen[0]])),
-        (len(chosen) - 0.4, -0.5),
-        x_label="importance",
-        height=60 + 22 * len(chosen),
-        width=WIDE,
-        left=room_for(names),
+        [listed[k] for k in chosen],
+        importances[chosen],
+        "importance",
+        titles=[f"{listed[k]}: {importances[k]:.3f}" for k in chosen],
     )
-    for place, k in enumerate(chosen):
-        importance = float(importances[k])
-        title = f"{listed[k]}: {importance:.3f}"
-        chart.box((0.0, importance), (place - 0.36, place + 0.36), "bar s0", title)
-        chart.label(0.0, place, names[place], "end", (-8, 4))
     caption = (
         "Importance: root mean square of the change of the score if the feature has the value of another row "
         "of the query, relative to the sum over features, on the training rows."
     )
-    return figure(chart.render(y_ticks=False), caption)
+    return figures(figure(picture, caption))
 
 
 def _interactions(data: EvaluationData) -> str:

@@ -2,34 +2,29 @@
 
 from __future__ import annotations
 
-import numpy as np
-
 from rankwise import __version__
-from rankwise.core.text import listed, plural
+from rankwise.core.text import escaped, listed, plural
 from rankwise.leaderboard import BradleyTerry
 from rankwise.leaderboard.by_category import CategoryLeaderboards
 from rankwise.leaderboard.fragility import Fragility
 from rankwise.leaderboard.over_time import Ratings
-from rankwise.leaderboard.table import Leaderboard, drawn_ends
+from rankwise.leaderboard.table import Leaderboard
+from rankwise.plotting import LeaderboardDisplay, RatingsDisplay
 from rankwise.report.leaderboard_tables import (
     category_section,
     chance_grid,
     chance_text,
     covariate_section,
     first_places,
-    interval_text,
     judge_section,
     pair_section,
     percent,
     ranking_table,
     tie_sentence,
 )
-from rankwise.report.page import Number, facts, figure, page, paragraph, section, text
-from rankwise.report.shapes import legend
-from rankwise.report.svg import Chart, Interval, interval_chart, padded
+from rankwise.report.page import Number, facts, figure, page, paragraph, section
 
 SHOWN_IN_CHART = 40
-SHOWN_IN_LINES = 5
 # Items that are named as the likely best, and the least probability of one.
 SHOWN_RIVALS, LEAST_CHANCE = 4, 0.01
 
@@ -44,7 +39,7 @@ def leaderboard_page(
     The page is self-contained.
     """
     chances = first_places(model, board)
-    lead = f'<p class="lead">{text(headline(model, board))}</p>\n'
+    lead = f'<p class="lead">{escaped(headline(model, board))}</p>\n'
     if chances:
         lead += paragraph(_first_place(chances))
     if fragility is not None:
@@ -80,37 +75,15 @@ def _first_place(chances: dict[object, float]) -> str:
 
 
 def _chart(board: Leaderboard) -> str:
-    shown = board[:SHOWN_IN_CHART]
-    rows = [
-        Interval(f"{row.rank}  {row.item}", f"{row.item}: {interval_text(row)}", row.score, low, high)
-        for row, low, high in zip(shown, *drawn_ends(shown), strict=True)
-    ]
-    name = f"Scores of {plural(len(rows), 'item')} with {percent(board)} intervals"
-    chart = interval_chart(name, rows, "score", width=520, row_height=24)
-    return figure(chart, f"Scores with {percent(board)} confidence intervals, the best on top.")
+    picture = LeaderboardDisplay(board[:SHOWN_IN_CHART]).picture()
+    return figure(picture, f"Scores with {percent(board)} confidence intervals, the best on top.")
 
 
 def _over_time(ratings: Ratings) -> str:
-    """Draw the scores of the best items of the last period."""
-    periods, items = ratings.periods, ratings.latest(SHOWN_IN_LINES)
-    place = {period: number for number, period in enumerate(periods)}
-    low, high = padded(np.concatenate(drawn_ends([row for item in items for row in ratings.of(item)])))
-    last = max(len(periods) - 1, 1)
-    chart = Chart("Ratings over time", (0, last), (low, high), y_label="score", width=640, height=340)
-    for style, item in enumerate(items):
-        rows = ratings.of(item)
-        for row in rows:
-            ends = max(row.low, low), min(row.high, high)
-            title = f"{item}, {row.period}: {interval_text(row)}"
-            chart.segment((place[row.period],) * 2, ends, f"whisker s{style}", title)
-        x = [place[row.period] for row in rows]
-        chart.line(x, [row.score for row in rows], style, dots=False, name=str(item))
-    for number, anchor in ((0, "start"), (len(periods) - 1, "end")):
-        chart.label(number, low, str(periods[number]), anchor, (0, 18))
     note = (
         "Scores of the best items at the end of each period, with their intervals, from all votes until then."
     )
-    return figure(chart.render(x_ticks=False), note) + legend([str(item) for item in items])
+    return figure(RatingsDisplay(ratings).picture(), note, key=True)
 
 
 def _facts(model: BradleyTerry) -> str:

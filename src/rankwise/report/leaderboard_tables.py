@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
-from rankwise.core.text import listed, plural
+from rankwise.core.text import MINUS, listed, plural, share
 from rankwise.leaderboard import BradleyTerry, judge_table, pair_table
 from rankwise.leaderboard.by_category import CategoryLeaderboards
 from rankwise.leaderboard.table import ELO_CENTRE, ELO_UNIT, Leaderboard
-from rankwise.report.page import MINUS, Cell, Number, paragraph, section, share, short, table
+from rankwise.report.page import Cell, Number, paragraph, section, table
 
 SHOWN_IN_GRID = 10
 SHOWN_IN_PAIRS = 5
@@ -53,12 +51,6 @@ def ranking_table(board: Leaderboard, chances: dict[object, float]) -> str:
         note += " First place is the probability that the true score is the highest."
     search = "Find an item:" if len(rows) > 12 else None
     return table("The leaderboard", header, rows, name="leaderboard", search=search, note=note)
-
-
-def interval_text(row: Any) -> str:
-    """Return the score of a row with its interval, in words."""
-    low, high = (short(end) if np.isfinite(end) else "no limit" for end in (row.low, row.high))
-    return f"{short(row.score)}, from {low} to {high}"
 
 
 def _score(value: float) -> Number:

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 
+from rankwise.core.text import MINUS
 from rankwise.evaluation.data import EvaluationData
 from rankwise.evaluation.names import feature_names
 from rankwise.evaluation.weights import output_names
-from rankwise.figures.alpha_path import error_path_of, share_curve
-from rankwise.figures.convergence import gap_curve, history_of
-from rankwise.report.page import MINUS, Cell, Number, facts, figure, paragraph, section
-from rankwise.report.svg import Chart, padded
+from rankwise.plotting import AlphaPathDisplay, CertifiedPathDisplay, ConvergenceDisplay
+from rankwise.report.page import Cell, Number, facts, figure, figures, paragraph, section
 
 
 def learned_section(data: EvaluationData) -> str:
@@ -24,10 +24,7 @@ def learned_section(data: EvaluationData) -> str:
             "What was learned",
             paragraph("Only scores were given, so there is no model to describe."),
         )
-    charts = [gap_chart(ranker), alpha_chart(ranker), certified_chart(ranker)]
-    figures = "".join(chart for chart in charts if chart)
-    grid = f'<div class="figures">{figures}</div>' if figures else ""
-    return section("learned", "What was learned", facts(model_facts(data)), grid)
+    return section("learned", "What was learned", facts(model_facts(data)), figures(*charts(ranker)))
 
 
 def objective_of(ranker: Any) -> str | None:
@@ -92,80 +89,20 @@ def _kernel_features(data: EvaluationData, n_features: int) -> list[str]:
     return feature_names(data.X, model, data.feature_names, n_features)
 
 
-def gap_chart(ranker: Any) -> str:
-    """Draw the certified gap over time."""
-    history = history_of(ranker) or {"gap": [], "seconds": []}
-    number, seconds, gap = gap_curve(history["gap"], history["seconds"])
-    if len(gap) < 2:
-        return ""
-    unit, factor = ("milliseconds", 1000.0) if seconds[-1] < 1 else ("seconds", 1.0)
-    chart = Chart(
-        f"Gap to the optimum, from {gap[0]:.2g} to {gap[-1]:.2g} in {factor * seconds[-1]:.3g} {unit}",
-        (0.0, float(factor * seconds[-1])),
-        (10.0 ** np.floor(np.log10(gap.min())), 10.0 ** np.ceil(np.log10(gap.max()))),
-        x_label=unit,
-        y_label="gap",
-        y_log=True,
-    )
-    chart.line(factor * seconds, gap)
-    if len(gap) <= 300:
-        titles = [
-            f"iteration {n}: gap {g:.3g} after {s:.3g} s"
-            for n, g, s in zip(number, gap, seconds, strict=True)
-        ]
-        chart.points(factor * seconds, gap, titles=titles)
-    return figure(chart.render(), "Training: the certified gap, an upper bound on J(f) - J*.")
+def charts(ranker: Any) -> Iterator[str]:
+    """Draw the certified gap of the fit, the cross-validated error and the bounds of a path over alpha."""
+    gap, search, path = ConvergenceDisplay.of(ranker), AlphaPathDisplay.of(ranker), _path_of(ranker)
+    if gap is not None and np.count_nonzero(np.isfinite(gap.gap)) > 1:
+        yield figure(gap.picture(), "Training: the certified gap, an upper bound on J(f) - J*.")
+    if search is not None and len(search.alphas) > 1:
+        folds = "; thin lines are folds" if search.errors.ndim == 2 else ""
+        yield figure(search.picture(), f"Choice of alpha: {search.measure} on held-out data{folds}.")
+    if path is not None:
+        fits = f"{len(path.alphas)} fits cover every alpha of the path"
+        caption = f"{fits}; the line is a bound on their suboptimality."
+        yield figure(CertifiedPathDisplay(path).picture(), caption)
 
 
-def alpha_chart(ranker: Any) -> str:
-    """Draw the cross-validated error over alpha."""
-    path = error_path_of(ranker)
-    if path is None or len(path.alphas) < 2:
-        return ""
-    alphas, mean = path.alphas, path.mean
-    chart = Chart(
-        f"Cross-validated {path.measure} over alpha: lowest, {mean.min():.4f}, at alpha {path.alpha:.3g}",
-        (float(alphas.min()), float(alphas.max())),
-        padded(np.column_stack([mean, path.folds]), 0.05),
-        x_label="alpha",
-        y_label=path.measure,
-        x_log=True,
-    )
-    for fold in path.folds.T:
-        chart.line(alphas, fold, 9)
-    chart.rule(x=float(path.alpha or 0))
-    chart.line(alphas, mean)
-    chart.points(
-        alphas,
-        mean,
-        titles=[f"alpha {a:.3g}: {path.measure} {e:.4f}" for a, e in zip(alphas, mean, strict=True)],
-    )
-    folds = "; thin lines are folds" if path.folds.size else ""
-    return figure(chart.render(), f"Choice of alpha: {path.measure} on held-out data{folds}.")
-
-
-def certified_chart(ranker: Any) -> str:
-    """Draw the certified suboptimality over alpha of a model with `alpha_path_`."""
+def _path_of(ranker: Any) -> Any:
     path = getattr(ranker, "alpha_path_", None)
-    if path is None or len(path.alphas) < 2:
-        return ""
-    knots, curve = path.alphas, share_curve(path)
-    ends = float(knots[-1]), float(knots[0])
-    chart = Chart(
-        f"{len(knots)} fits for every alpha from {ends[0]:.3g} to {ends[1]:.3g}: suboptimality at most "
-        f"{curve.shares.max():.2g} of J(0) {MINUS} J*",
-        ends,
-        (0.0, 1.1 * max(path.tol, float(curve.shares.max()))),
-        x_label="alpha",
-        y_label=f"suboptimality / (J(0) {MINUS} J*)",
-        x_log=True,
-    )
-    chart.rule(y=path.tol)
-    chart.line(curve.alphas, curve.shares)
-    titles = [
-        f"alpha {alpha:.3g}: objective {objective:.4g}, at most {gap:.2g} above the minimum"
-        for alpha, objective, gap in zip(knots, path.objectives, path.gaps, strict=True)
-    ]
-    chart.points(knots, path.share(knots), titles=titles)
-    caption = f"{len(knots)} fits cover every alpha of the path; the line is a bound on their suboptimality."
-    return figure(chart.render(), caption)
+    return None if path is None or len(path.alphas) < 2 else path

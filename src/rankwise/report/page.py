@@ -6,64 +6,16 @@ import json
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from html import escape
 from importlib.resources import files
 from typing import Any
 
+from rankwise.core.text import escaped, short
 from rankwise.evaluation.measures import Measure
+from rankwise.plotting.marks import Picture
+from rankwise.plotting.svg import legend, svg
 
-MINUS, NONE, TIMES = "\N{MINUS SIGN}", "\N{EN DASH}", "\N{MULTIPLICATION SIGN}"
 # Nothing may be loaded from elsewhere, even if a feature name contains HTML.
 POLICY = "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; img-src data:"
-
-
-def text(value: Any) -> str:
-    """Escape text for elements and attributes.
-
-    Examples
-    --------
-    >>> text("<b> & 'c'")
-    '&lt;b&gt; &amp; &#x27;c&#x27;'
-    """
-    # A lone surrogate is legal in a Python string, but UTF-8 cannot encode it.
-    return escape(str(value).encode("utf-8", "replace").decode("utf-8"))
-
-
-def short(value: float | None) -> str:
-    """Format a number for readers.
-
-    Examples
-    --------
-    >>> short(0.123456), short(12.3), short(12345.6), short(1234567), short(0.0000123)
-    ('0.1235', '12.30', '12,346', '1,234,567', '1.23e-05')
-    """
-    if value is None or not math.isfinite(value):
-        return NONE
-    if float(value).is_integer() and abs(value) < 1e15:
-        written = f"{int(value):,}"
-    elif abs(value) < 1e-3 or abs(value) >= 1e6:
-        written = f"{value:.3g}"
-    else:
-        digits = max(0, 4 - max(0, math.floor(math.log10(abs(value))) + 1))
-        written = f"{value:,.{digits}f}"
-    return MINUS + written[1:] if written.startswith("-") else written
-
-
-def share(value: float) -> str:
-    """Format a fraction in per cent; only 1 is 100%, and only 0 is 0%.
-
-    Examples
-    --------
-    >>> share(0.8731), share(1.0), share(0.99999)
-    ('87.3%', '100%', '99.999%')
-    """
-    if value in (0.0, 1.0):
-        return f"{value:.0%}"
-    for digits in range(1, 12):
-        written = f"{100 * value:.{digits}f}"
-        if float(written) not in (0.0, 100.0):
-            break
-    return f"{written}%"
 
 
 def better_in_words(measures: Sequence[Measure]) -> str:
@@ -116,12 +68,12 @@ def table(
     """
     kinds = [k > 0 for k in range(len(header))] if numeric is None else list(numeric)
     head = "".join(
-        f'<th scope="col"{_number_class(kind)}><button type="button">{text(title)}</button></th>'
+        f'<th scope="col"{_number_class(kind)}><button type="button">{escaped(title)}</button></th>'
         for title, kind in zip(header, kinds, strict=True)
     )
     body = "\n".join(f"<tr>{_row(row, kinds)}</tr>" for row in rows)
     field = (
-        f'<p class="search"><label for="{name}-search">{text(search)}</label> '
+        f'<p class="search"><label for="{name}-search">{escaped(search)}</label> '
         f'<input type="search" id="{name}-search" data-table="{name}" autocomplete="off"> '
         f'<span class="found" role="status"></span></p>'
         if search
@@ -129,8 +81,8 @@ def table(
     )
     return (
         f'<div class="table-block">{field}<div class="scroll" tabindex="0" role="region" '
-        f'aria-label="{text(caption)}"><table id="{name}" class="sortable"><caption>{text(caption)}</caption>'
-        f"<thead><tr>{head}</tr></thead><tbody>\n{body}\n</tbody></table></div>"
+        f'aria-label="{escaped(caption)}"><table id="{name}" class="sortable">'
+        f"<caption>{escaped(caption)}</caption><thead><tr>{head}</tr></thead><tbody>\n{body}\n</tbody></table></div>"
         f"{paragraph(note, 'note')}</div>"
     )
 
@@ -149,17 +101,17 @@ def _cell(cell: Cell, numeric: bool) -> str:
         known = cell.value is not None and math.isfinite(cell.value)
         value = repr(float(cell.value)) if known and cell.value is not None else ""
         shown = short(cell.value) if cell.shown is None else cell.shown
-        content = f"<strong>{text(shown)}</strong>" if cell.is_best else text(shown)
+        content = f"<strong>{escaped(shown)}</strong>" if cell.is_best else escaped(shown)
         return f'{_number_class(True)} data-value="{value}">{content}'
     if isinstance(cell, QueryLink):
-        return f'><a href="#documents" data-query="{cell.place}">{text(cell.name)}</a>'
-    return f"{_number_class(numeric)}>{text(cell)}"
+        return f'><a href="#documents" data-query="{cell.place}">{escaped(cell.name)}</a>'
+    return f"{_number_class(numeric)}>{escaped(cell)}"
 
 
 def select(name: str, label: str, options: Sequence[tuple[int, str]], chosen: int) -> str:
     """Return a labelled drop-down list."""
     listed = "".join(
-        f'<option value="{value}"{" selected" if value == chosen else ""}>{text(title)}</option>'
+        f'<option value="{value}"{" selected" if value == chosen else ""}>{escaped(title)}</option>'
         for value, title in options
     )
     return f'<p class="field"><label for="{name}">{label}</label><select id="{name}">{listed}</select></p>'
@@ -167,7 +119,7 @@ def select(name: str, label: str, options: Sequence[tuple[int, str]], chosen: in
 
 def paragraph(content: str, kind: str = "") -> str:
     """Return a paragraph of plain text, empty without content."""
-    return f'<p class="{kind}">{text(content)}</p>' if content else ""
+    return f'<p class="{kind}">{escaped(content)}</p>' if content else ""
 
 
 def facts(pairs: Iterable[tuple[str, Cell]]) -> str:
@@ -175,14 +127,21 @@ def facts(pairs: Iterable[tuple[str, Cell]]) -> str:
     rows = []
     for term, cell in pairs:
         value = _cell(cell, False).replace(' class="number"', "", 1)
-        rows.append(f"<div><dt>{text(term)}</dt><dd{value}</dd></div>")
+        rows.append(f"<div><dt>{escaped(term)}</dt><dd{value}</dd></div>")
     return f'<dl class="facts">{"".join(rows)}</dl>'
 
 
-def figure(chart: str, caption: str, wide: bool = False) -> str:
-    """Return a figure: a chart with its caption."""
+def figure(picture: Picture, caption: str, wide: bool = False, key: bool = False) -> str:
+    """Return a figure: a picture with its caption, and with the names of its lines and dots as a `key`."""
     kind = ' class="wide"' if wide else ""
-    return f'<figure{kind}><div class="chart">{chart}</div><figcaption>{text(caption)}</figcaption></figure>'
+    words = f"<figcaption>{escaped(caption)}</figcaption>{legend(picture) if key else ''}"
+    return f'<figure{kind}><div class="chart">{svg(picture)}</div>{words}</figure>'
+
+
+def figures(*drawn: str) -> str:
+    """Return figures side by side, empty without any."""
+    shown = "".join(drawn)
+    return f'<div class="figures">{shown}</div>' if shown else ""
 
 
 def section(name: str, title: str, *parts: str) -> str:
@@ -190,7 +149,7 @@ def section(name: str, title: str, *parts: str) -> str:
     content = "\n".join(part for part in parts if part)
     if not content:
         return ""
-    return f'<section aria-labelledby="{name}"><h2 id="{name}">{text(title)}</h2>\n{content}\n</section>'
+    return f'<section aria-labelledby="{name}"><h2 id="{name}">{escaped(title)}</h2>\n{content}\n</section>'
 
 
 def embedded(name: str, values: Any) -> str:
@@ -209,9 +168,9 @@ def page(title: str, lead: str, sections: Sequence[str], footer: str) -> str:
         f'<meta http-equiv="Content-Security-Policy" content="{POLICY}">\n'
         '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
         '<meta name="color-scheme" content="light dark">\n'
-        f"<title>{text(title)}</title>\n<style>\n{style}</style>\n</head>\n<body>\n"
+        f"<title>{escaped(title)}</title>\n<style>\n{style}</style>\n</head>\n<body>\n"
         '<a class="skip" href="#content">Skip to the content</a>\n'
-        f"<header><h1>{text(title)}</h1>\n{lead}</header>\n"
+        f"<header><h1>{escaped(title)}</h1>\n{lead}</header>\n"
         f'<main id="content" tabindex="-1">\n{"".join(sections)}\n</main>\n'
         f"<footer>{paragraph(footer)}</footer>\n<script>\n{script}</script>\n</body>\n</html>\n"
     )

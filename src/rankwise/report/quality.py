@@ -6,31 +6,28 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from rankwise.core.text import plural
+from rankwise.core.text import plural, short
 from rankwise.core.types import IntArray
 from rankwise.evaluation import bootstrap
 from rankwise.evaluation.data import EvaluationData
 from rankwise.evaluation.measures import Measured
 from rankwise.evaluation.names import row_words
-from rankwise.figures.distribution import Distribution
+from rankwise.plotting import QueryQualityDisplay
+from rankwise.plotting.roc import labels_picture
 from rankwise.report.page import (
     Cell,
     Number,
     QueryLink,
     better_in_words,
     figure,
+    figures,
     paragraph,
     section,
-    short,
     table,
 )
 from rankwise.report.queries import MAX_NAMED, documents_panel, named_queries, worst_first
-from rankwise.report.shapes import legend
-from rankwise.report.svg import Chart, padded
 
 LISTED = 8
-# The style of the dots of censored rows.
-HOLLOW = 8
 MAX_POINTS = 1500
 # Fewer queries than this are few for an interval of a skewed measure.
 FEW = 20
@@ -68,36 +65,19 @@ def _how_of(units: str, n_rows: int, n_queries: int) -> str:
 
 def query_parts(data: EvaluationData, measured: Sequence[Measured]) -> str:
     """Show the distribution over queries, the worst and the best queries, and all queries."""
-    charts = "".join(histogram(found) for found in measured[:2])
+    charts = figures(*map(histogram, measured[:2]))
     lists = query_lists(data, measured)
     defined = bool(measured[0].n_defined)
-    return f'<div class="figures">{charts}</div>{lists}' + (
-        documents_panel(data, measured[0].values) if defined else ""
-    )
+    return charts + lists + (documents_panel(data, measured[0].values) if defined else "")
 
 
 def histogram(found: Measured) -> str:
     """Draw a histogram of a measure over queries."""
-    spread = Distribution.of(found.values)
-    if len(spread.values) == 0:
+    if not found.n_defined:
         return ""
-    counts, edges = spread.histogram()
-    name, median = found.measure.name, short(float(np.median(spread.values)))
-    chart = Chart(
-        f"{name} over {plural(len(spread.values), 'query')}: the median is {median}",
-        spread.limits,
-        (0.0, float(counts.max()) * 1.08),
-        x_label=name,
-        y_label="queries",
-        whole=True,
-    )
-    for count, left, right in zip(counts.tolist(), edges[:-1], edges[1:], strict=True):
-        if count:
-            gap = 0.06 * (right - left)
-            title = f"{plural(count, 'query')} from {short(left)} to {short(right)}"
-            chart.box((left + gap, right - gap), (0.0, count), title=title)
-    chart.rule(x=found.mean, kind="rule strong")
-    return figure(chart.render(), f"{name}: number of queries; the line is the mean, {short(found.mean)}.")
+    name = found.measure.name
+    caption = f"{name}: number of queries; the line is the mean, {short(found.mean)}."
+    return figure(QueryQualityDisplay(found.values, name).picture(), caption)
 
 
 def query_lists(data: EvaluationData, measured: Sequence[Measured]) -> str:
@@ -160,22 +140,13 @@ def score_chart(data: EvaluationData) -> str:
     rows = np.arange(len(y))
     if len(rows) > MAX_POINTS:
         rows = np.sort(np.random.default_rng(0).choice(rows, MAX_POINTS, replace=False))
-    chart = Chart(
-        f"Labels against scores of {plural(len(rows), 'row')}",
-        padded(scores[rows]),
-        padded(y[rows]),
-        x_label="score",
-        y_label="label" if data.event is None else "time",
-    )
     titles = [
         f"{row_words(data.row_id(k))}: label {data.label(k)}, score {short(float(scores[k]))}"
         for k in rows.tolist()
     ]
     censored = np.zeros(len(rows), dtype=bool) if data.event is None else np.asarray(data.event)[rows] == 0
-    for style, group in ((0, ~censored), (HOLLOW, censored)):
-        chosen = [title for title, one in zip(titles, group.tolist(), strict=True) if one]
-        chart.points(scores[rows][group], y[rows][group], style, chosen, 2.6)
+    label = "label" if data.event is None else "time"
+    picture = labels_picture(scores[rows], y[rows], titles, censored, label)
     sample = f" A sample of {MAX_POINTS:,} rows." if len(rows) < len(y) else ""
-    drawn = figure(chart.render(), f"Each dot is a row; a perfect ranking rises from left to right.{sample}")
-    key = legend(["event", "censored"], dots=(0, HOLLOW)) if censored.any() else ""
-    return f'<div class="figures">{drawn}{key}</div>'
+    caption = f"Each dot is a row; a perfect ranking rises from left to right.{sample}"
+    return figures(figure(picture, caption, key=True))

@@ -6,11 +6,11 @@ from typing import Any
 
 import numpy as np
 
-from rankwise.core.text import plural
+from rankwise.core.text import escaped, plural, short
 from rankwise.core.types import FloatArray, IntArray
 from rankwise.evaluation.data import EvaluationData
 from rankwise.evaluation.names import row_words
-from rankwise.report.page import Number, embedded, paragraph, select, short, table, text
+from rankwise.report.page import Number, embedded, paragraph, select, table
 
 MAX_NAMED = 400
 MAX_DOCUMENTS = 30
@@ -86,7 +86,7 @@ def documents_panel(data: EvaluationData, errors: FloatArray) -> str:
         '<div id="documents"><h3>The rows of a query by score</h3>'
         f'<form class="fields">{select("documents-query", "Query", names, 0)}</form>'
         '<p class="answer" aria-live="polite">'
-        f'<span id="documents-wrong">{text(wrong_in_words(first))}</span> '
+        f'<span id="documents-wrong">{escaped(wrong_in_words(first))}</span> '
         '<a href="#pair" id="documents-why" hidden>Why?</a></p>'
         + table(
             "Rows by score, the highest first",

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from rankwise.core.text import plural
+from rankwise.core.text import plural, share, short
 from rankwise.core.types import IntArray
 from rankwise.evaluation.data import EvaluationData
-from rankwise.report.page import Cell, Number, section, share, short, table
+from rankwise.report.page import Cell, Number, section, table
 from rankwise.report.queries import in_order, spread_out
 
 TOP, MISSES = 10, 5

@@ -4,27 +4,16 @@ from __future__ import annotations
 
 import numpy as np
 
-from rankwise.core.text import plural
+from rankwise.core.text import TIMES, escaped, plural, short
+from rankwise.core.types import FloatArray
 from rankwise.evaluation.contributions import Contributions
 from rankwise.evaluation.data import EvaluationData
-from rankwise.evaluation.names import row_words, shortened
+from rankwise.evaluation.names import row_words
 from rankwise.evaluation.weights import Weights, by_size, has_interactions, largest_parts
+from rankwise.plotting import WeightsDisplay
 from rankwise.report.about import LEAST_SPREAD, widest_spread
-from rankwise.report.page import (
-    TIMES,
-    Cell,
-    Number,
-    embedded,
-    figure,
-    paragraph,
-    section,
-    select,
-    short,
-    table,
-    text,
-)
+from rankwise.report.page import Cell, Number, embedded, figure, figures, paragraph, section, select, table
 from rankwise.report.pairs import PairData, row_title
-from rankwise.report.svg import LONGEST_NAME, WIDE, Chart, padded, room_for
 from rankwise.uncertainty.inference import Inference, p_text
 
 P_VALUE = "p-value"
@@ -51,7 +40,7 @@ def reasons_section(
     return section(
         "why",
         "Effects of the features",
-        f'<div class="figures">{weight_chart(weights, widest_spread(data) <= LEAST_SPREAD)}</div>',
+        weight_chart(weights, widest_spread(data) <= LEAST_SPREAD),
         importance_table(weights) if isinstance(weights, Contributions) else weight_table(weights),
         pair_explorer(PairData(data, weights, errors, pair)),
     )
@@ -59,49 +48,25 @@ def reasons_section(
 
 def weight_chart(weights: Weights, is_constant: bool) -> str:
     """Draw the features with the largest effects; for a constant model the axis includes the margin of 1."""
-    chosen = largest_parts(weights.effect, DRAWN).shown.tolist()
-    if not chosen:
+    if not weights.effect.any():
         return ""
+    label = "standard deviation of the contribution to the score"
+    if not isinstance(weights, Contributions):
+        label = "change of the score per standard deviation"
     intervals = weights.effect_intervals()
-    ends = weights.effect[chosen]
-    if intervals is not None:
-        ends = np.append(ends, padded(intervals[chosen]))
-    low, high = min(0.0, float(ends.min())), max(1.0 if is_constant else 0.0, float(ends.max()))
-    names = [shortened(weights.names[k], LONGEST_NAME) for k in chosen]
-    has_parts = isinstance(weights, Contributions)
-    measured = "Standard deviation of the contributions" if has_parts else "Weight times standard deviation"
-    chart = Chart(
-        f"{measured} of {plural(len(chosen), 'feature')}, {weights.names[chosen[0]]} the largest",
-        (low, high),
-        (len(chosen) - 0.4, -0.5),
-        x_label=(
-            "standard deviation of the contribution to the score"
-            if has_parts
-            else "change of the score per standard deviation"
-        ),
-        height=60 + 22 * len(chosen),
-        width=WIDE,
-        left=room_for(names),
-    )
-    chart.rule(x=0.0, kind="axis")
-    for place, k in enumerate(chosen):
-        _draw_effect(chart, weights, k, place, None if intervals is None else intervals[k])
-        chart.label(low, place, names[place], "end", (-8, 4))
-    return figure(chart.render(y_ticks=False), _caption(weights))
+    titles = [_title(weights, k, intervals) for k in range(len(weights.names))]
+    display = WeightsDisplay(weights.effect, weights.names, intervals, label=label, titles=titles)
+    largest = max(1.0, float(weights.effect.max())) if is_constant else None
+    return figures(figure(display.picture(DRAWN, largest), _caption(weights)))
 
 
-def _draw_effect(chart: Chart, weights: Weights, k: int, place: int, interval: np.ndarray | None) -> None:
-    """Draw the bar of a feature, with its interval if there is one; a bar that may be zero is paler."""
-    effect, spread = float(weights.effect[k]), short(float(weights.spread[k]))
+def _title(weights: Weights, k: int, intervals: FloatArray | None) -> str:
+    """Return the text of a bar on hover."""
     weight = "" if isinstance(weights, Contributions) else f"weight {short(float(weights.weights[k]))}, "
-    title = f"{weights.names[k]}: {weight}standard deviation {spread}"
-    kind = f"bar s{int(effect < 0)}"
-    if interval is not None:
-        title += f", 95% interval of their product {short(interval[0])} to {short(interval[1])}"
-        kind += " pale" if interval[0] <= 0 <= interval[1] else ""
-    chart.box((0.0, effect), (place - 0.36, place + 0.36), kind, title)
-    if interval is not None:
-        chart.segment(interval.tolist(), (place, place), "error", title)
+    title = f"{weights.names[k]}: {weight}standard deviation {short(float(weights.spread[k]))}"
+    if intervals is None:
+        return title
+    return f"{title}, 95% interval of their product {short(intervals[k, 0])} to {short(intervals[k, 1])}"
 
 
 def _caption(weights: Weights) -> str:
@@ -210,7 +175,7 @@ def pair_explorer(pairs: PairData) -> str:
     return (
         '<div id="pair"><h3>Why is A above B?</h3>'
         f'<form class="fields" id="pair-form">{"".join(fields)}</form>'
-        f'<p id="pair-answer" class="answer" aria-live="polite">{text(answer(data, first, second))}</p>'
+        f'<p id="pair-answer" class="answer" aria-live="polite">{escaped(answer(data, first, second))}</p>'
         '<div class="scroll" tabindex="0" role="region" aria-label="Contributions to the difference">'
         f'<table id="pair-table"{unsure}><caption>{summed}; the contributions sum to the difference of the '
         "scores</caption>"
@@ -288,7 +253,7 @@ def parts_of_pair(
 def _part_row(name: str, x: float | None, z: float | None, part: float, size: float) -> str:
     side = "up" if part >= 0 else "down"
     return (
-        f'<tr><th scope="row">{text(name)}</th><td class="number">{short(x) if x is not None else ""}</td>'
+        f'<tr><th scope="row">{escaped(name)}</th><td class="number">{short(x) if x is not None else ""}</td>'
         f'<td class="number">{short(z) if z is not None else ""}</td>'
         f'<td class="number" data-value="{part!r}">{short(part)}</td>'
         f'<td class="bar-cell" aria-hidden="true"><span class="{side}" style="width:{50 * size:.1f}%">'

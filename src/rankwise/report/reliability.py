@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from rankwise.core.text import share, short
 from rankwise.evaluation.data import EvaluationData
 from rankwise.evaluation.models import has_probabilities
 from rankwise.evaluation.reliability import Reliability, reliability
+from rankwise.plotting.reliability import reliability_picture
 from rankwise.preferences import NoPairsError
-from rankwise.report.page import Cell, Number, figure, paragraph, section, share, short, table
-from rankwise.report.shapes import MAX_CURVES, legend
-from rankwise.report.svg import Chart
+from rankwise.report.page import Cell, Number, figure, figures, paragraph, section, table
+from rankwise.report.shapes import MAX_CURVES
 
 
 def reliability_section(data: EvaluationData) -> str:
@@ -25,16 +26,17 @@ def reliability_section(data: EvaluationData) -> str:
         "reliability",
         "Calibration of its probabilities",
         paragraph(in_words(found[data.name])),
-        '<div class="figures">',
-        figure(curves(found), CAPTION),
-        "<div>" + legend(names) + bin_table(data.name, found[data.name]) + "</div></div>",
+        figures(
+            figure(reliability_picture(found), CAPTION, key=True), bin_table(data.name, found[data.name])
+        ),
         model_table(found) if len(found) > 1 else "",
     )
 
 
 CAPTION = (
     "Each dot is a bin of pairs: the mean predicted probability of the more likely order, and the fraction "
-    "of pairs in that order. On the dashed line the model is calibrated; below it the model is overconfident."
+    "of pairs in that order. On the dashed line the model is calibrated; below it the model is "
+    "overconfident. Bars: the fraction of pairs in each bin."
 )
 
 
@@ -48,26 +50,6 @@ def in_words(found: Reliability) -> str:
         f"loss per pair is {short(found.log_loss)}, against 0.6931 for a coin flip. Pairs of equal labels "
         "are left out."
     )
-
-
-def curves(found: dict[str, Reliability]) -> str:
-    """Draw the observed frequency of the predicted order by its predicted probability."""
-    filled = {name: one.share > 0 for name, one in found.items()}
-    low = min(0.5, *(float(one.observed[filled[name]].min()) for name, one in found.items()))
-    chart = Chart(
-        "Predicted probability and observed frequency of the order of pairs, " + ", ".join(found),
-        (0.5, 1.0), (low, 1.0), x_label="predicted probability", y_label="fraction in that order", height=360,
-    )  # fmt: skip
-    chart.segment((0.5, 1.0), (0.5, 1.0), "rule")
-    for style, (name, one) in enumerate(found.items()):
-        stated, observed = one.stated[filled[name]], one.observed[filled[name]]
-        chart.line(stated, observed, style, name=name)
-        titles = [
-            f"{name}: predicted {p:.3f}, observed {o:.3f}, {share(part)} of pairs"
-            for p, o, part in zip(stated, observed, one.share[filled[name]], strict=True)
-        ]
-        chart.points(stated, observed, style, titles)
-    return chart.render()
 
 
 def model_table(found: dict[str, Reliability]) -> str:

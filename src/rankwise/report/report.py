@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from rankwise.core.text import listed, plural
+from rankwise.core.text import escaped, listed, plural, share, short
 from rankwise.evaluation import Difference, Measured
 from rankwise.evaluation.contributions import contributions_of
 from rankwise.evaluation.data import EvaluationData
@@ -29,7 +29,7 @@ from rankwise.report.curves import curves_section
 from rankwise.report.evaluated import evaluated
 from rankwise.report.interactions import interactions_section
 from rankwise.report.learned import learned_section
-from rankwise.report.page import page, paragraph, share, short, text
+from rankwise.report.page import page, paragraph
 from rankwise.report.quality import quality_section
 from rankwise.report.ranking import ranking_section
 from rankwise.report.reasons import reasons_section
@@ -227,7 +227,7 @@ class Report:
     def _repr_html_(self) -> str:
         """Show the page in a frame in a notebook."""
         return (
-            f'<iframe title="{text(self.title)}" style="width:100%;height:{FRAME_HEIGHT}px;border:0" '
+            f'<iframe title="{escaped(self.title)}" style="width:100%;height:{FRAME_HEIGHT}px;border:0" '
             f'srcdoc="{escape(self.to_html())}"></iframe>'
         )
 
@@ -300,7 +300,7 @@ class Report:
         tiles = "".join(_tile(found) for found in ours)
         baseline = paragraph(self.baseline() if ours[0].mean == ours[0].mean else "")
         return (
-            f'{cautions(self.data, ours[0])}<p class="lead">{text(self.headline())}</p>\n{baseline}'
+            f'{cautions(self.data, ours[0])}<p class="lead">{escaped(self.headline())}</p>\n{baseline}'
             f'<dl class="tiles">{tiles}</dl>\n{about(self.data, ours[0], self.about)}\n'
         )
 
@@ -333,8 +333,8 @@ def _tile(found: Measured) -> str:
     partly = found.n_defined < len(found.values)
     over = f", {plural(found.n_defined, 'query')}" if partly else ""
     return (
-        f'<div><dt>{text(found.measure.name)}</dt><dd data-measure="{text(found.measure.key)}" '
-        f'data-value="{found.mean!r}">{text(short(found.mean))}</dd>'
+        f'<div><dt>{escaped(found.measure.name)}</dt><dd data-measure="{escaped(found.measure.key)}" '
+        f'data-value="{found.mean!r}">{escaped(short(found.mean))}</dd>'
         f'<dd class="range">{between}</dd><dd class="range">{better}{over}</dd></div>'
     )
 

@@ -6,13 +6,14 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from rankwise.core.text import plural
+from rankwise.core.text import plural, short
 from rankwise.evaluation.comparison import correction_in_words
 from rankwise.evaluation.data import EvaluationData
 from rankwise.evaluation.measures import Measured
 from rankwise.evaluation.paired import Difference
-from rankwise.report.page import Cell, Number, better_in_words, figure, paragraph, section, short, table
-from rankwise.report.svg import WIDE, Interval, interval_chart
+from rankwise.plotting.intervals import interval_picture
+from rankwise.plotting.marks import Rule
+from rankwise.report.page import Cell, Number, better_in_words, figure, figures, paragraph, section, table
 
 
 def versus_section(
@@ -28,7 +29,7 @@ def versus_section(
         "versus",
         "Compared with other models",
         models_table(measured),
-        f'<div class="figures">{"".join(charts)}</div>',
+        figures(*charts),
         comparison_table(data, measured, found, several),
         paragraph(explained(data, found, several), "note"),
     )
@@ -120,18 +121,18 @@ def _in_words(found: Difference) -> str:
 def difference_chart(data: EvaluationData, found: Sequence[Difference]) -> str:
     """Draw the improvement over each other model by one measure, with paired intervals."""
     measure = found[0].measure
-    rows = [Interval(one.other, _in_words(one), *improvement(one)) for one in found]
-    others = plural(len(found), "other model")
-    chart = interval_chart(
-        f"{measure.name}: improvement of {data.name} over {others}, with 95% intervals",
-        rows,
-        "improvement (right of 0 is better)",
-        width=WIDE,
-        row_height=34,
-        origin=True,
+    values, *ends = np.array([improvement(one) for one in found]).T
+    picture = interval_picture(
+        f"{measure.name}: improvement of {data.name} over {plural(len(found), 'other model')}",
+        [one.other for one in found],
+        values,
+        (ends[0], ends[1]),
+        label="improvement (right of 0 is better)",
+        titles=[_in_words(one) for one in found],
+        below=[Rule(x=0.0, style="solid")],
     )
     caption = (
         f"{measure.name}: improvement of {data.name} over each other model, with the 95% interval of the "
         "paired difference. If the interval contains 0, either model may be better."
     )
-    return figure(chart, caption)
+    return figure(picture, caption)

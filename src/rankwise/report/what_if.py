@@ -18,7 +18,7 @@ from rankwise.evaluation.data import EvaluationData
 from rankwise.evaluation.weights import Weights, by_size
 from rankwise.export.scaling import scaling_of
 from rankwise.export.terms import terms_of
-from rankwise.figures.curves import has_curves, level_names
+from rankwise.plotting.curves import has_curves, level_names
 from rankwise.report.page import embedded, paragraph, section, select
 from rankwise.report.pairs import rounded, row_title
 from rankwise.report.queries import in_order, named_queries, spread_out

@@ -65,14 +65,6 @@
     field.addEventListener("input", () => search(field));
   }
 
-  // On paper nothing can be unfolded; long lists stay closed, and off the paper.
-  window.addEventListener("beforeprint", () => {
-    for (const fold of document.querySelectorAll("details:not([open]):not(.long-list)")) {
-      fold.open = true;
-      window.addEventListener("afterprint", () => { fold.open = false; }, { once: true });
-    }
-  });
-
   // The name of a row, or its number.
   const called = (row) => (typeof row === "number" ? `row ${row}` : row);
 
