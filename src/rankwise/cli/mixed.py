@@ -54,7 +54,7 @@ def take_columns(recipe: Recipe, data: Data, options: argparse.Namespace, consol
             data.X = data.encoder.transform(data.X)
     elif data.kinds is None:
         note_identifiers(data, console)
-    elif recipe.method not in NATIVE or recipe.scale not in ("auto", "none"):
+    else:
         encode_partitions(data)
     if recipe.scale != "auto":
         return recipe

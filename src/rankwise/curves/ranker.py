@@ -18,9 +18,9 @@ from rankwise.core.stored import Value, are_categories
 from rankwise.core.threads import thread_count
 from rankwise.core.types import FloatArray, FloatVector
 from rankwise.curves.axis import Axis
-from rankwise.curves.columns import Columns, MemoryColumns
+from rankwise.curves.columns import Columns
 from rankwise.curves.features import CurveFeatures, checked_pair, place_of
-from rankwise.curves.screen import best_pairs, memory_cell_sums
+from rankwise.curves.screen import best_pairs
 from rankwise.curves.tables import AXES, Tables
 from rankwise.data.backends import backend_of
 from rankwise.data.frames import one_row, validated_numbers
@@ -64,7 +64,7 @@ class Curve:
 class BaseCurveRanker(PairProbability, PairwiseRanker):
     """A score that is a sum of curves."""
 
-    takes_tables = True
+    takes_backends = False
     functions = (Tables,)
     stored: ClassVar = {"categories_": Value((dict,), check=are_categories, required=True)}
 
@@ -273,8 +273,7 @@ class BaseCurveRanker(PairProbability, PairwiseRanker):
         scores = space.design.matvec(PairwiseFits(rough, space, problem, solver).solve(alpha).coef)
         axes = curves.features.coarse_axes(weighing_columns(problem), SCREEN_BINS)
         loss = loss_over(self.loss, problem.preferences, average=self.average, n_threads=n_threads)
-        sums = memory_cell_sums(X) if isinstance(X, np.ndarray) else X.cell_sums
-        return best_pairs(axes, sums, loss, scores, pairs, count)
+        return best_pairs(axes, X, loss, scores, pairs, count)
 
 
 @dataclass(eq=False, repr=False)
@@ -376,7 +375,7 @@ class CurveMap:
         self.features, self.directions = features, directions
 
     def design(self, X: Any, n_threads: int = 1) -> Any:
-        """Return rows, in memory or of a backend, as a design.
+        """Return rows as a design.
 
         Decreasing curves have flipped signs, so their steps are positive, too.
         """
@@ -384,11 +383,7 @@ class CurveMap:
         for block, direction in zip(self._blocks, self.directions, strict=True):
             if direction < 0:
                 block *= -1.0
-        design: Any = (
-            self.features.design(X, self._blocks, self._factors, n_threads)
-            if isinstance(X, np.ndarray)
-            else X.design(self)
-        )
+        design: Any = self.features.design(X, self._blocks, self._factors, n_threads)
         design.nonnegative = self._nonnegative() if self.directions.any() else None
         return design
 
@@ -431,8 +426,6 @@ class CurveMap:
 
     def scores(self, X: Any, coef: FloatArray, n_threads: int = 1) -> FloatArray:
         """Score rows by several functions, given by their entries: shape (n_rows, n_functions)."""
-        if not isinstance(X, np.ndarray):
-            return X.scores(self, coef)
         met = np.ones(coef.shape[-1], dtype=bool)
         return self.features.entries(X, met) @ coef.T
 
@@ -440,9 +433,7 @@ class CurveMap:
 def weighing_columns(problem: Problem) -> Columns:
     """Return the columns of the rows that make the bins: those of weight zero are not there."""
     weighs = weighing_rows(problem.preferences)
-    if not isinstance(problem.X, np.ndarray):
-        return problem.X.columns(weighs)
-    return MemoryColumns(problem.X if weighs.all() else problem.X[weighs])
+    return Columns(problem.X if weighs.all() else problem.X[weighs])
 
 
 def _spread(values: FloatArray, counts: FloatArray) -> float:

@@ -54,17 +54,6 @@ class Backend(ABC):
 
         return PartsInMemory(*(self.column(one) if self.holds(one) else one for one in columns))
 
-    def table(self, X: Any, model: Any, reset: bool = True) -> Any:
-        """Return rows with words and missing values, for curves.
-
-        With `reset` the model stores the columns; otherwise they are read as those of its fit. The result has
-        `shape`, `location`, `feature_names` and `log` as a `Design` has, `columns(weighs)` as in
-        `rankwise.curves.columns`, `design(curves)` and `scores(curves, coef)` as in `CurveMap`,
-        `cell_sums(axes, weights)` as in `rankwise.curves.screen`, and `passes`, the `SharedPasses` of fits to
-        some of the rows.
-        """
-        raise ValueError(f"{type(model).__name__} needs all rows in memory, but X is {self.name}.")
-
     def predictions(self, model: Any, X: Any) -> Any:
         """Return the scores of rows by a fitted model of any kind, not yet computed."""
         raise ValueError(f"{type(model).__name__} needs all rows in memory, but X is {self.name}.")

@@ -10,7 +10,7 @@ The modules, from the workers up:
   of its rows; `normal_equations` and `groups` serve least squares.
 - labels on the workers: `remote_labels` and `remote_folds` are preferences, `whole_queries` and
   `whole_squares` losses, if every query is in one partition.
-- steps before a model: `pipelines`; curves: `curve_table`, `curve_folds`.
+- steps before a model: `pipelines`.
 
 `backend` joins all this to the rest of the library, which does not name Dask.
 """

@@ -33,9 +33,7 @@ class DaskBackend(Backend):
         self, design: Any, y: Any, qid: Any, sample_weight: Any, pair_weight: str | None
     ) -> RemotePreferences | None:
         """Return preferences that stay on the workers, or None if that is not possible or not cheaper."""
-        if qid is None or not isinstance(design, DaskDesign):  # the rows of curves are no design yet
-            return None
-        if not whole_queries_pay(design, has_line_search=True):
+        if qid is None or not whole_queries_pay(design, has_line_search=True):
             return None
         return remote_preferences(design, y, qid, sample_weight, pair_weight)
 
@@ -46,12 +44,6 @@ class DaskBackend(Backend):
     def parts(self, *columns: Any) -> DaskParts:
         """Return columns in the partitions of the first that is on Dask."""
         return DaskParts.of(*columns)
-
-    def table(self, X: Any, model: Any, reset: bool = True) -> Any:
-        """Return the rows for curves; with a client, they are loaded."""
-        from rankwise.distributed.curve_table import CurveTable
-
-        return CurveTable(X, model, reset)
 
     def predictions(self, model: Any, X: Any) -> Any:
         """Return the scores of a model of any kind as a Dask array that is not yet computed."""

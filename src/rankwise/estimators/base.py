@@ -83,8 +83,6 @@ class BaseRanker(BaseEstimator):
     searching = ""
     # Whether the rows may be elsewhere than in memory.
     takes_backends = False
-    # Whether such rows may hold words and missing values (see `Backend.table`).
-    takes_tables = False
 
     # Parameters that most subclasses declare.
     alpha: Any

@@ -173,13 +173,10 @@ class PairwiseFits:
                 raise KeyboardInterrupt
             yield result
 
-    @property
+    @cached_property
     def course(self) -> Course:
         """What fits that are compared hand on from one alpha to the next."""
-        # Not a cached_property, which holds a lock: fits in other threads may have to answer meanwhile.
-        if "_course" not in self.__dict__:
-            self.__dict__["_course"] = Course(self)
-        return self.__dict__["_course"]
+        return Course(self)
 
     def state(self) -> State | None:
         """Return the state that the next fit to compare starts from, or None if it is not in memory."""
@@ -307,8 +304,7 @@ def best_kept(model: BaseRanker) -> Iterator[None]:
     except RowsLostError as error:
         if error.coef is not None:
             model._weights = error.coef
-            if not model.takes_tables:
-                model.coef_ = error.coef
+            model.coef_ = error.coef
         raise
 
 

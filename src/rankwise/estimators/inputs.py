@@ -107,9 +107,8 @@ def read_rows(model: BaseRanker, X: Any) -> Any:
             f"{type(model).__name__} needs all rows in one place, but X is {backend.name}; use "
             f"{', '.join(others[:-1])} or {others[-1]}, with an alpha or as CV class."
         )
-    if not model.takes_tables:
-        check_linear(model, backend)
-    design = backend.table(X, model) if model.takes_tables else backend.design(X)
+    check_linear(model, backend)
+    design = backend.design(X)
     model.n_features_in_ = design.shape[1]
     model.__dict__.pop("feature_names_in_", None)  # of a previous fit
     if design.feature_names is not None:
@@ -184,9 +183,8 @@ def read_held_out(model: BaseRanker, X: Any) -> Any:
     """Return rows with the columns of the fit: checked, or as a design or table if not in memory."""
     if (backend := backend_of(X)) is None:
         return model.validated(X, reset=False)
-    if not model.takes_tables:
-        check_linear(model, backend)
-    design = backend.table(X, model, reset=False) if model.takes_tables else backend.design(X)
+    check_linear(model, backend)
+    design = backend.design(X)
     if design.shape[1] != model.n_features_in_:
         raise ValueError(
             f"X of validation has {plural(design.shape[1], 'feature')}, but X has {model.n_features_in_}."
