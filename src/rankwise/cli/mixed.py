@@ -12,9 +12,9 @@ from sklearn.compose import ColumnTransformer
 from sklearn.impute import SimpleImputer
 
 from rankwise.cli.arguments import UsageError
+from rankwise.core.backends import backend_of
 from rankwise.core.pipelines import last_step
 from rankwise.core.text import listing
-from rankwise.data.backends import backend_of
 from rankwise.data.columns import MOST_WORDS, category_values, is_frame
 from rankwise.data.frames import framed, words_and_categories
 from rankwise.data.hints import identifiers

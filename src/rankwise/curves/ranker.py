@@ -14,6 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import check_is_fitted
 
 from rankwise.calibration.pair_probability import PairProbability
+from rankwise.core.backends import backend_of, require_in_memory
 from rankwise.core.stored import Value, are_categories
 from rankwise.core.threads import thread_count
 from rankwise.core.types import FloatArray, FloatVector
@@ -22,7 +23,6 @@ from rankwise.curves.columns import Columns
 from rankwise.curves.features import CurveFeatures, checked_pair, place_of
 from rankwise.curves.screen import best_pairs
 from rankwise.curves.tables import AXES, Tables
-from rankwise.data.backends import backend_of
 from rankwise.data.frames import one_row, validated_numbers
 from rankwise.estimators.auto_alpha import AUTO
 from rankwise.estimators.fits import PairwiseFits
@@ -93,9 +93,9 @@ class BaseCurveRanker(PairProbability, PairwiseRanker):
         scores : array of shape (n_rows,)
             For rows on Dask a Dask array, not yet computed.
         """
+        check_is_fitted(self)
         if (backend := backend_of(X)) is not None:
-            check_is_fitted(self)
-            return backend.predictions(self, X)
+            return backend.mapped(self.predict, X)
         return reduce(np.add, self._terms(X))  # in one fixed order, whatever the number of rows
 
     def explain_pair(self, a: ArrayLike, b: ArrayLike) -> FloatVector:
@@ -170,8 +170,6 @@ class BaseCurveRanker(PairProbability, PairwiseRanker):
     def _terms(self, X: Any) -> Any:
         """Yield the contribution of each table to the score of each row: features first, then pairs."""
         check_is_fitted(self)
-        if (backend := backend_of(X)) is not None:
-            raise ValueError(f"{type(self).__name__} needs all rows in memory, but X is {backend.name}.")
         rows, features = self.validated(X, reset=False), self.curve_features
         for axis, values, x in zip(features.axes, self.values_, rows.T, strict=True):
             yield axis.look_up(x, values)
@@ -180,6 +178,7 @@ class BaseCurveRanker(PairProbability, PairwiseRanker):
 
     def validated(self, X: Any, reset: bool) -> Any:
         """Check rows, and convert categories to numbers; `reset` stores the columns."""
+        require_in_memory(X, type(self).__name__)
         return validated_numbers(self, X, reset)
 
     def check_parameters(self) -> None:

@@ -18,10 +18,10 @@ The modules, from the workers up:
 from typing import TYPE_CHECKING
 
 from rankwise.core.lazy import lazy_imports
-from rankwise.data.backends import register
+from rankwise.core.backends import register
 from rankwise.data.design import zero_scores
 from rankwise.distributed.backend import DaskBackend
-from rankwise.distributed.collections import Partitions, gathered, is_distributed, lazy_scores, scatter
+from rankwise.distributed.collections import Partitions, gathered, is_distributed, scatter
 from rankwise.distributed.design import DaskDesign
 from rankwise.distributed.faults import PartitionLostError, RoundLog, WorkersSilentError
 from rankwise.distributed.files import FileData, from_files
@@ -49,7 +49,6 @@ __all__ = [
     "gathered",
     "is_distributed",
     "lazy_predictions",
-    "lazy_scores",
     "scatter",
 ]
 

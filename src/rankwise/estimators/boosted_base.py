@@ -14,11 +14,11 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from rankwise.calibration.pair_probability import PairProbability
+from rankwise.core.backends import require_in_memory
 from rankwise.core.checks import check_count, check_positive
 from rankwise.core.stored import Array, Declaration, Numbers, Value, are_categories
 from rankwise.core.threads import is_forked, openmp_threads, thread_count
 from rankwise.core.types import FloatArray, FloatVector
-from rankwise.data.backends import backend_of
 from rankwise.data.frames import one_row, validated_rows
 from rankwise.data.scores import canonical_csr
 from rankwise.estimators import tree_text
@@ -265,8 +265,7 @@ class BaseBoostedRanker(PairProbability, BaseRanker):
         return False
 
     def _rows(self, X: Any) -> Any:
-        if (backend := backend_of(X)) is not None:
-            raise ValueError(f"BoostedRanker needs all rows in memory, but X is {backend.name}.")
+        require_in_memory(X, type(self).__name__)
         return self.validated(X, reset=False)
 
     def validated(self, X: Any, reset: bool) -> Any:

@@ -16,11 +16,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from sklearn.base import clone
 
+from rankwise.core.backends import RowsLostError
 from rankwise.core.checks import check_features
 from rankwise.core.states import State, nested, part_of
 from rankwise.core.threads import thread_count
 from rankwise.core.types import FloatArray, FloatVector
-from rankwise.data.backends import RowsLostError
 from rankwise.data.design import Design
 from rankwise.data.hints import hint_at_queries, hint_at_scale
 from rankwise.data.scores import compared_scores

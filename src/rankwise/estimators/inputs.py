@@ -10,13 +10,13 @@ from numpy.typing import ArrayLike
 from sklearn.utils import column_or_1d
 
 from rankwise import estimators
+from rankwise.core.backends import Backend, backend_of
 from rankwise.core.checks import as_array, as_labels, as_vector, declared_order
 from rankwise.core.columns import require_same_columns
 from rankwise.core.memory import require_memory
 from rankwise.core.text import plural
 from rankwise.core.types import FloatVector
 from rankwise.core.warn import warn_caller
-from rankwise.data.backends import Backend, backend_of, in_memory
 from rankwise.data.design import Design
 from rankwise.data.frames import one_row, with_days
 from rankwise.data.hints import hint_at_queries
@@ -59,7 +59,6 @@ def read_problem(
                 hint_at_queries(remote.n_queries - remote.n_ranked, remote.n_queries)
             return Problem(X, [remote])
         check_driver(X)
-    y, qid, sample_weight = map(in_memory, (y, qid, sample_weight))
     outputs = None if several is None else several(y, qid, sample_weight)
     first = read_preferences(y, qid, sample_weight, pair_weight) if outputs is None else outputs[0]
     if first.n_rows != X.shape[0]:
@@ -105,7 +104,8 @@ def read_rows(model: BaseRanker, X: Any) -> Any:
         others = [kind.__name__ for kind in kinds if getattr(kind, "command", "") and kind.takes_backends]
         raise ValueError(
             f"{type(model).__name__} needs all rows in one place, but X is {backend.name}; use "
-            f"{', '.join(others[:-1])} or {others[-1]}, with an alpha or as CV class."
+            f"{', '.join(others[:-1])} or {others[-1]}, with an alpha or as CV class; or fit it to a sample "
+            "of whole queries in memory, and score all rows by rankwise.distributed.lazy_predictions."
         )
     check_linear(model, backend)
     design = backend.design(X)
@@ -166,7 +166,7 @@ def read_validation(model: BaseRanker, validation: Any) -> Validation:
     """Return the rows that alphas are compared by."""
     if not isinstance(validation, tuple | list) or len(validation) not in (2, 3):
         raise ValueError("validation must be (X, y) or (X, y, qid), the rows that alphas are judged by.")
-    y, qid = (in_memory(part) for part in (*validation[1:], None)[:2])
+    y, qid = (*validation[1:], None)[:2]
     check_validation_queries(model, y, qid)
     X = read_held_out(model, validation[0])
     outputs = [as_preferences(output) for output in model.outputs(y, qid)]
@@ -199,7 +199,7 @@ def labels_alone(y: Any, qid: ArrayLike | None) -> Any:
     """Return the labels of rows without queries, which a scorer takes as they are, or None."""
     if isinstance(y, Preferences) or is_preferences_list(y) or qid is not None:
         return None
-    return as_array(in_memory(y))
+    return as_array(y)
 
 
 def read_row(model: BaseRanker, row: Any, name: str) -> FloatVector:

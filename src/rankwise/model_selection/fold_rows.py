@@ -11,7 +11,6 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from rankwise.core.checks import as_array, check_count, is_constant
-from rankwise.data.backends import in_memory
 from rankwise.model_selection.splits import QueryKFold
 from rankwise.model_selection.tunable import Problem
 from rankwise.preferences import NoPairsError, Preferences, as_preferences
@@ -99,7 +98,7 @@ class FoldRows:
             splitter = kind(int(cv), shuffle=True, random_state=seed)
             X = np.empty((self.problem.X.shape[0], 0))
             return self._with_pairs(splitter.split(X, None if several else self.held_out[0]))
-        y, qid = in_memory(y), in_memory(qid)
+        y, qid = (None if one is None else as_array(one) for one in (y, qid))
         if isinstance(cv, QueryKFold) and qid is None:
             y = self.held_out[0]  # with its queries, or as one ranking
         return self._with_pairs(check_cv(cv).split(self.problem.X, y, groups=qid))

@@ -1,19 +1,19 @@
 """Backends of rows that are not in memory, such as those of a cluster.
 
 A backend is one package. It defines a `Backend`, calls `register`, and is announced by the root of rankwise;
-no other module names it. Estimators, solvers and losses use its rows as a `rankwise.data.design.Design`.
+no other module names it. Where rows are is decided at the edges: when a problem is read, when rows are
+scored, and when they are measured. Columns become arrays in `rankwise.core.checks`, wherever they are.
 """
 
 from __future__ import annotations
 
+import sys
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
-
-if TYPE_CHECKING:
-    from rankwise.data.row_parts import RowParts
 
 
 class Backend(ABC):
@@ -23,40 +23,33 @@ class Backend(ABC):
 
     @abstractmethod
     def holds(self, values: Any) -> bool:
-        """Tell whether rows or a column belong to this backend."""
+        """Return whether rows or a column belong to this backend."""
 
     @abstractmethod
     def design(self, X: Any) -> Any:
-        """Return the rows as a `Design`."""
+        """Return the rows as a `rankwise.data.design.Design`."""
 
     @abstractmethod
     def column(self, values: Any) -> Any:
-        """Return labels, queries or weights of this backend as an array in memory."""
+        """Return labels, queries, weights or scores of this backend as an array in memory."""
 
     def preferences(self, design: Any, y: Any, qid: Any, sample_weight: Any, pair_weight: str | None) -> Any:
         """Return `Preferences` that stay where the rows of a design are, or None if columns are collected."""
         return None
 
     @abstractmethod
-    def scores(self, X: Any, coef: Any, feature_names: Any = None) -> Any:
-        """Return the scores of rows under the weights of a linear model, not yet computed.
+    def mapped(self, function: Callable[..., Any], X: Any, qid: Any = None, shape: Any = ()) -> Any:
+        """Return ``function(rows)``, one result per row, as a column of this backend, not yet computed.
 
-        Rows with other names of columns than those of the fit are refused.
+        With `qid`, it is ``function(rows, qid)`` of whole queries. The result of a row has the given shape.
         """
 
-    def parts(self, *columns: Any) -> RowParts:
-        """Return columns of the same rows, of this backend or in memory, in the same parts.
+    def by_query(self, function: Callable[..., Any], *columns: Any) -> list[Any] | None:
+        """Return ``function(*columns)`` of each part of the rows, None if a query is in several parts.
 
-        The parts are those of the first column of this backend. By default, all rows are collected as one
-        part.
+        The last column has the query of each row. Columns are None, of this backend or in memory.
         """
-        from rankwise.data.row_parts import PartsInMemory
-
-        return PartsInMemory(*(self.column(one) if self.holds(one) else one for one in columns))
-
-    def predictions(self, model: Any, X: Any) -> Any:
-        """Return the scores of rows by a fitted model of any kind, not yet computed."""
-        raise ValueError(f"{type(model).__name__} needs all rows in memory, but X is {self.name}.")
+        return None
 
 
 class RowsLostError(RuntimeError):
@@ -72,12 +65,12 @@ class RowsLostError(RuntimeError):
 
 
 _backends: list[Backend] = []
-_announced: list[str] = []
+_announced: dict[str, str] = {}
 
 
-def announce(module: str) -> None:
-    """Name a module that registers a backend; it is imported on the first use of `backend_of`."""
-    _announced.append(module)
+def announce(module: str, needs: str) -> None:
+    """Name a module that registers a backend; it is imported once the package that it needs is."""
+    _announced[module] = needs
 
 
 def register(backend: Backend) -> None:
@@ -87,16 +80,12 @@ def register(backend: Backend) -> None:
 
 def backend_of(values: Any) -> Backend | None:
     """Return the backend of rows or of a column, or None for memory."""
-    if values is None or isinstance(values, np.ndarray):  # without importing a backend
+    if values is None or isinstance(values, np.ndarray):
         return None
-    while _announced:
-        import_module(_announced.pop())
+    for module in [module for module, needs in _announced.items() if needs in sys.modules]:
+        del _announced[module]
+        import_module(module)
     return next((backend for backend in _backends if backend.holds(values)), None)
-
-
-def backend_among(*values: Any) -> Backend | None:
-    """Return the backend of the first of several columns that is not in memory, None if all are."""
-    return next((found for found in map(backend_of, values) if found is not None), None)
 
 
 def in_memory(values: Any) -> Any:
@@ -109,3 +98,14 @@ def in_memory(values: Any) -> Any:
     """
     backend = backend_of(values)
     return values if backend is None else backend.column(values)
+
+
+def require_in_memory(X: Any, who: str, way_out: str = "") -> None:
+    """Refuse rows of a backend, with a sentence that says who needs them in memory.
+
+    Examples
+    --------
+    >>> require_in_memory([[1.0]], "A report")
+    """
+    if (backend := backend_of(X)) is not None:
+        raise ValueError(f"{who} needs all rows in memory, but X is {backend.name}{way_out}.")
