@@ -211,7 +211,7 @@ class AutoRanker(Verbosity, Randomness, Jobs, AutoParameters, BaseEstimator):
 
     def _task(self, X: Any, y: Any, qid: Any, sample_weight: Any, left_out: list[str]) -> Task:
         require_labels(self, y)
-        require_in_memory(X, "AutoRanker")
+        require_in_memory(X, "AutoRanker", "take a sample of whole queries")
         y, qid, sample_weight = (
             part if part is None or isinstance(part, Preferences) else as_array(part)
             for part in (y, qid, sample_weight)

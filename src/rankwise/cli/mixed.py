@@ -12,7 +12,6 @@ from sklearn.compose import ColumnTransformer
 from sklearn.impute import SimpleImputer
 
 from rankwise.cli.arguments import UsageError
-from rankwise.core.backends import backend_of
 from rankwise.core.pipelines import last_step
 from rankwise.core.text import listing
 from rankwise.data.columns import MOST_WORDS, category_values, is_frame
@@ -103,7 +102,7 @@ def advised(error: ValueError, name: str) -> ValueError:
 
 def note_identifiers(data: Data, console: Console) -> None:
     """Name the columns that look like identifiers."""
-    if data.feature_names is None or backend_of(data.X) is not None:
+    if data.feature_names is None or not hasattr(data.X, "shape"):
         return
     names = identifiers(data.X if is_frame(data.X) else framed(data.X, data.feature_names))
     if names:

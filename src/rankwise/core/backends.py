@@ -15,6 +15,11 @@ from typing import Any
 
 import numpy as np
 
+WAY_OUT = (
+    "rankwise.distributed.fit_pipeline fits steps and a model to rows on Dask, and lazy_predictions scores "
+    "them by any model"
+)
+
 
 class Backend(ABC):
     """The interface of a backend; `name`, such as "on Dask", completes "X is ..." in messages."""
@@ -100,12 +105,12 @@ def in_memory(values: Any) -> Any:
     return values if backend is None else backend.column(values)
 
 
-def require_in_memory(X: Any, who: str, way_out: str = "") -> None:
-    """Refuse rows of a backend, with a sentence that says who needs them in memory.
+def require_in_memory(X: Any, who: str = "This method", way_out: str = WAY_OUT) -> None:
+    """Refuse rows of a backend, with a sentence that says who needs them in memory, and the way out.
 
     Examples
     --------
-    >>> require_in_memory([[1.0]], "A report")
+    >>> require_in_memory([[1.0]])
     """
     if (backend := backend_of(X)) is not None:
-        raise ValueError(f"{who} needs all rows in memory, but X is {backend.name}{way_out}.")
+        raise ValueError(f"{who} needs all rows in memory, but X is {backend.name}; {way_out}.")

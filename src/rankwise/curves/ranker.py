@@ -14,7 +14,6 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import check_is_fitted
 
 from rankwise.calibration.pair_probability import PairProbability
-from rankwise.core.backends import backend_of, require_in_memory
 from rankwise.core.stored import Value, are_categories
 from rankwise.core.threads import thread_count
 from rankwise.core.types import FloatArray, FloatVector
@@ -80,22 +79,7 @@ class BaseCurveRanker(PairProbability, PairwiseRanker):
         tags.input_tags.allow_nan = True
         return tags
 
-    def predict(self, X: Any) -> FloatVector:
-        """Return the score of each row; within a query, sort by it.
-
-        Parameters
-        ----------
-        X : array, sparse matrix or frame of shape (n_rows, n_features)
-            Or rows on Dask.
-
-        Returns
-        -------
-        scores : array of shape (n_rows,)
-            For rows on Dask a Dask array, not yet computed.
-        """
-        check_is_fitted(self)
-        if (backend := backend_of(X)) is not None:
-            return backend.mapped(self.predict, X)
+    def _scored(self, X: Any) -> FloatVector:
         return reduce(np.add, self._terms(X))  # in one fixed order, whatever the number of rows
 
     def explain_pair(self, a: ArrayLike, b: ArrayLike) -> FloatVector:
@@ -178,7 +162,6 @@ class BaseCurveRanker(PairProbability, PairwiseRanker):
 
     def validated(self, X: Any, reset: bool) -> Any:
         """Check rows, and convert categories to numbers; `reset` stores the columns."""
-        require_in_memory(X, type(self).__name__)
         return validated_numbers(self, X, reset)
 
     def check_parameters(self) -> None:

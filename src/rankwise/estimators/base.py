@@ -16,7 +16,7 @@ from sklearn.exceptions import UndefinedMetricWarning
 from sklearn.utils import ClassifierTags
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from rankwise.core.backends import backend_of, require_in_memory
+from rankwise.core.backends import backend_of
 from rankwise.core.checks import as_array, as_codes
 from rankwise.core.states import State
 from rankwise.core.stored import Array, Declaration, Numbers, Value
@@ -128,6 +128,10 @@ class BaseRanker(BaseEstimator):
         if (backend := backend_of(X)) is not None:
             shape = getattr(self, "coef_", np.empty(0)).shape[:-1]
             return backend.mapped(partial(BaseRanker.predict, self), X, shape=shape)
+        return self._scored(X)
+
+    def _scored(self, X: Any) -> FloatVector:
+        """Return the score of each row in memory."""
         X, n_threads = self.validated(X, reset=False), thread_count(self.n_jobs)
         return self.function.scores(X, n_threads)
 
@@ -202,7 +206,6 @@ class BaseRanker(BaseEstimator):
 
     def validated(self, X: Any, reset: bool) -> Any:
         """Check rows; `reset` remembers their columns, otherwise they must be those of the fit."""
-        require_in_memory(X, type(self).__name__)
         if not isinstance(X, np.ndarray) or X.dtype.kind in "Mm":
             X = with_days(X)
         try:
@@ -242,8 +245,7 @@ class BaseRanker(BaseEstimator):
         design = self.space(problem).design if design is None else design
         average, n_threads = getattr(self, "average", "queries"), thread_count(self.n_jobs)
         loss: Any = Hinge(problem.preferences, average=average, n_threads=n_threads)
-        if problem.preferences.stays_with_rows:
-            design, loss = design.placed_for(loss, self.tol)
+        design, loss = problem.preferences.placed(design, loss)
         is_plain = getattr(self, "kernel", None) == "linear"
         return margin_alphas(design, loss, problem.X if is_plain else None)
 

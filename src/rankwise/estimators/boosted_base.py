@@ -14,7 +14,6 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from rankwise.calibration.pair_probability import PairProbability
-from rankwise.core.backends import require_in_memory
 from rankwise.core.checks import check_count, check_positive
 from rankwise.core.stored import Array, Declaration, Numbers, Value, are_categories
 from rankwise.core.threads import is_forked, openmp_threads, thread_count
@@ -265,7 +264,6 @@ class BaseBoostedRanker(PairProbability, BaseRanker):
         return False
 
     def _rows(self, X: Any) -> Any:
-        require_in_memory(X, type(self).__name__)
         return self.validated(X, reset=False)
 
     def validated(self, X: Any, reset: bool) -> Any:

@@ -116,8 +116,7 @@ class PairwiseFits:
 
     def placed(self, preferences: Preferences) -> tuple[Design, Any]:
         """Return the design, and the loss of some preferences, which may be where the rows are."""
-        design, loss = self.space.design, self.loss_of(preferences)
-        return design.placed_for(loss, self.model.tol) if preferences.stays_with_rows else (design, loss)
+        return preferences.placed(self.space.design, self.loss_of(preferences))
 
     @property
     def at_zero(self) -> float:
@@ -190,9 +189,7 @@ class PairwiseFits:
         """Return a descent on the loss of all pairs, or None if another solver is named or suits better."""
         if self.model.solver != "auto":
             return None
-        if self.problem.preferences.stays_with_rows:
-            return descent_of(*self.placed(self.problem.preferences))
-        return descent_of(self.space.design, self.loss)
+        return descent_of(*self.problem.preferences.placed(self.space.design, self.loss))
 
     def chosen(self, choice: Choice, held_out: Any) -> tuple[float, SolverResult]:
         """Fit the chosen alpha; return it and its result, or those that an interrupted path has reached.

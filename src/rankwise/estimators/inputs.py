@@ -52,12 +52,12 @@ def read_problem(
     backend, X, pair_weight = backend_of(X), read_rows(model, X), getattr(model, "pair_weight", None)
     if backend is not None:
         may_stay = may_stay and getattr(model, "labels_may_stay", True)
-        remote = backend.preferences(X, y, qid, sample_weight, pair_weight) if may_stay else None
-        if remote is not None:
-            model.fitted_with_qid_, model.n_pairs_ = True, remote.n_pairs
-            if 2 * remote.n_ranked < remote.n_queries:
-                hint_at_queries(remote.n_queries - remote.n_ranked, remote.n_queries)
-            return Problem(X, [remote])
+        there = backend.preferences(X, y, qid, sample_weight, pair_weight) if may_stay else None
+        if there is not None:
+            model.fitted_with_qid_, model.n_pairs_ = True, there.n_pairs
+            if 2 * there.n_ranked < there.n_queries:
+                hint_at_queries(there.n_queries - there.n_ranked, there.n_queries)
+            return Problem(X, [there])
         check_driver(X)
     outputs = None if several is None else several(y, qid, sample_weight)
     first = read_preferences(y, qid, sample_weight, pair_weight) if outputs is None else outputs[0]

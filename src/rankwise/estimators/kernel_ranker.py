@@ -13,7 +13,6 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from rankwise.calibration.pair_probability import PairProbability
-from rankwise.core.backends import require_in_memory
 from rankwise.core.checks import as_codes, check_choice, check_count
 from rankwise.core.memory import require_memory
 from rankwise.core.stored import Array, Part, Value
@@ -209,18 +208,7 @@ class KernelRanker(PairProbability, BaseRanker, KernelRankerParameters):
         self.feature_importances_ = self._importances(rows, preferences.groups())
         return self
 
-    def predict(self, X: Any) -> FloatVector:
-        """Return the score of each row; within a query, sort by it.
-
-        Parameters
-        ----------
-        X : array, sparse matrix or frame of shape (n_rows, n_features)
-
-        Returns
-        -------
-        scores : array of shape (n_rows,)
-        """
-        check_is_fitted(self)
+    def _scored(self, X: Any) -> FloatVector:
         return self.ranker_.predict(self.validated(X, reset=False))
 
     def explain_pair(self, a: Any, b: Any) -> FloatVector:
@@ -288,7 +276,6 @@ class KernelRanker(PairProbability, BaseRanker, KernelRankerParameters):
 
     def validated(self, X: Any, reset: bool) -> FloatArray:
         """Return the rows as numbers; `reset` finds out what the columns are."""
-        require_in_memory(X, type(self).__name__)
         if sp.issparse(X):
             require_memory(8 * X.shape[0] * X.shape[1], "A dense copy of X", "leave out columns of X")
             X = X.toarray()

@@ -10,7 +10,6 @@ from numpy.typing import ArrayLike
 from sklearn.base import clone
 from sklearn.utils.validation import check_is_fitted
 
-from rankwise.core.backends import require_in_memory
 from rankwise.core.columns import fitted_columns
 from rankwise.core.threads import with_one_blas_thread
 from rankwise.data.design import as_design
@@ -124,7 +123,6 @@ class LinearInference(BaseRanker):
             raise ValueError(
                 "inference needs a linear model with one output: a kernel has as many weights as basis rows."
             )
-        require_in_memory(X, "inference")
 
     def _precise(self) -> Any:
         """Return a model that fits with a smaller gap, starting from these weights."""

@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 
-from rankwise.core.backends import backend_of, in_memory
 from rankwise.core.checks import as_codes
 from rankwise.core.pipelines import last_step
 from rankwise.core.types import IntArray
@@ -16,15 +15,14 @@ from rankwise.evaluation.bootstrap import CONFIDENCE
 from rankwise.evaluation.data import EvaluationData
 from rankwise.evaluation.grades import GradeAgreement, grade_agreement
 from rankwise.evaluation.in_parts import (
+    CollectedRows,
     PartMeasures,
-    collected_notes,
+    collected_rows,
     different_labels,
-    graded_rows,
     measured_in_parts,
-    scored_rows,
 )
 from rankwise.evaluation.measures import Choice, Measured, Metric, evaluated
-from rankwise.evaluation.predicted_grades import predicted_grades, predicts_grades
+from rankwise.evaluation.predicted_grades import predicts_grades
 
 
 @dataclass(frozen=True)
@@ -46,8 +44,8 @@ class Outcome:
         The cluster of each row of the data.
     of_parts : PartMeasures or None
         The measures of the parts.
-    X : rows of a backend, or None
-        The rows, if the data has their scores alone.
+    rows : CollectedRows or None
+        The rows that were measured in memory.
     """
 
     measured: dict[str, list[Measured]]
@@ -58,7 +56,7 @@ class Outcome:
     data: EvaluationData | None = None
     cluster: IntArray | None = None
     of_parts: PartMeasures | None = None
-    X: Any = None
+    rows: CollectedRows | None = None
 
     @property
     def n_rows(self) -> int:
@@ -104,13 +102,10 @@ class Outcome:
                 self.of_parts.graded[:, :3], self.of_parts.graded[:, 3], axis=0
             ).T
             return given, predicted, query
-        data = self.data
-        if data is None or data.label_names is None or not predicts_grades(model):
+        data, rows = self.data, self.rows
+        if data is None or rows is None or data.label_names is None or not predicts_grades(model):
             return None
-        grades = (
-            graded_rows(model, self.X) if self.X is not None else predicted_grades(data.X, data.qid, model)
-        )
-        predicted = grades[data.row_numbers]
+        predicted = rows.grades(model)[data.row_numbers]
         cluster = data.query if self.cluster is None and data.n_queries > 1 else self.cluster
         return data.class_of_row, predicted, cluster
 
@@ -143,31 +138,15 @@ def evaluated_rows(
         measured = evaluated(of_parts, chosen, confidence=confidence, seed=seed)
         beside = evaluated(of_parts, more, confidence=confidence)[first]
         return Outcome(measured, beside, notes, [], confidence, of_parts=of_parts)
-    elsewhere = X if backend_of(X) is not None else None
-    data = _data(models, X, in_memory(y), in_memory(qid), feature_names, elsewhere is not None)
+    rows = collected_rows(models, X, y, qid)
+    if X is None and len(rows.y) == 0:
+        raise ValueError("y has no rows.")
+    named = {name: model for name, model in models.items() if name != first}
+    data = EvaluationData(models[first], rows.X, rows.y, rows.qid, named, first, feature_names, rows.scores)
     codes = None if cluster is None else as_codes(cluster, "cluster", data.n_given)[1]
     scored = data.scored(codes)
     chosen, notes = choice.for_rows(scored)
     measured = evaluated(scored, chosen, confidence=confidence, seed=seed)
     beside = evaluated(data.scored(names=[first]), more, confidence=confidence, seed=seed)[first]
-    collected = collected_notes(data.n_given, data.n_queries, y, qid, list(models.values()), X)
-    return Outcome(measured, beside, notes, collected, confidence, data, scored.cluster, X=elsewhere)
-
-
-def _data(
-    models: Mapping[str, Any],
-    X: Any,
-    y: Any,
-    qid: Any,
-    feature_names: Sequence[str] | None,
-    elsewhere: bool,
-) -> EvaluationData:
-    """Return rows with the scores of models; without X, the models are scores."""
-    known_scores = scored_rows(models, X, qid) if elsewhere else None
-    if X is None or elsewhere:
-        if len(y) == 0:
-            raise ValueError("y has no rows.")
-        X = np.empty((len(y), 0))
-    first, *others = models
-    named = {name: models[name] for name in others}
-    return EvaluationData(models[first], X, y, qid, named, first, feature_names, known_scores)
+    collected = rows.notes(data.n_queries)
+    return Outcome(measured, beside, notes, collected, confidence, data, scored.cluster, rows=rows)

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from rankwise.core.backends import Backend, backend_of
+from rankwise.core.backends import Backend, backend_of, in_memory
 from rankwise.core.checks import as_codes
 from rankwise.core.memory import human_bytes
 from rankwise.core.pipelines import scales_queries
@@ -200,48 +200,70 @@ def grades_by_query(data: EvaluationData) -> IntArray | None:
     return np.column_stack([distinct, counts])
 
 
-def scored_rows(models: Mapping[str, Any], X: Any, qid: Any) -> dict[str, Any]:
-    """Return the scores of rows of a backend by each model, and columns of scores as they are."""
-    backend = backend_of(X)
-    assert backend is not None, "rows are elsewhere"
-    return {
-        name: model
-        if is_scores(model)
-        else backend.mapped(partial(_scores_of_rows, model, name), X, qid if scales_queries(model) else None)
-        for name, model in models.items()
-    }
+@dataclass(frozen=True)
+class CollectedRows:
+    """Rows to measure in memory: those of a backend are known by the scores of models.
+
+    Attributes
+    ----------
+    X : rows, without columns if they are elsewhere
+    y, qid : labels or preferences, and queries, in memory
+    scores : dict of name to column, or None for rows in memory, which models have not seen yet
+    elsewhere : rows of a backend, or None
+    n_columns : int
+        The number of columns that were collected, of 8 bytes per row.
+    """
+
+    X: Any
+    y: Any
+    qid: Any
+    scores: dict[str, Any] | None = None
+    elsewhere: Any = None
+    n_columns: int = 0
+
+    def grades(self, model: Any) -> IntArray:
+        """Return the number of the predicted class of each row."""
+        backend = backend_of(self.elsewhere)
+        if backend is None:
+            return predicted_grades(self.X, self.qid, model)
+        found = backend.mapped(partial(_grades_of_rows, model), self.elsewhere)
+        return np.asarray(backend.column(found), dtype=np.int64)
+
+    def notes(self, n_queries: int) -> list[str]:
+        """Return a note on the bytes that were collected, if columns were not in memory."""
+        if not self.n_columns:
+            return []
+        if isinstance(self.y, Preferences):
+            why = "The preferences are those of all rows"
+        else:
+            why = "All rows are one ranking" if n_queries == 1 else "A query is in several partitions"
+        n_bytes, rest = 8 * self.n_columns, "" if self.elsewhere is None else "; the features were not"
+        return [f"{why}: {n_bytes} bytes per row were collected, {human_bytes(n_bytes * len(self.y))}{rest}."]
+
+
+def collected_rows(models: Mapping[str, Any], X: Any, y: Any, qid: Any) -> CollectedRows:
+    """Return rows in memory as they are, and the scores of rows of a backend.
+
+    Without X, the models are scores.
+    """
+    backend, (labels, queries) = backend_of(X), map(in_memory, (y, qid))
+    columns = [y, qid, *(model for model in models.values() if is_scores(model))]
+    n_columns = sum(backend_of(column) is not None for column in columns)
+    if backend is None:
+        rows = np.empty((len(labels), 0)) if X is None else X
+        return CollectedRows(rows, labels, queries, n_columns=n_columns)
+    scores = dict(models)
+    for name, model in models.items():
+        if not is_scores(model):
+            query = queries if scales_queries(model) else None
+            scores[name] = backend.mapped(partial(_scores_of_rows, model, name), X, query)
+            n_columns += 1
+    return CollectedRows(np.empty((len(labels), 0)), labels, queries, scores, X, n_columns)
 
 
 def _scores_of_rows(model: Any, name: str, rows: Any, qid: Any = None) -> FloatArray:
     return scores_of(model, rows, name, qid)
 
 
-def graded_rows(model: Any, X: Any) -> IntArray:
-    """Return the number of the predicted class of each row of a backend."""
-    backend = backend_of(X)
-    assert backend is not None, "rows are elsewhere"
-    return np.asarray(backend.column(backend.mapped(partial(_grades_of_rows, model), X)), dtype=np.int64)
-
-
 def _grades_of_rows(model: Any, rows: Any) -> IntArray:
     return predicted_grades(rows, None, model)
-
-
-def collected_notes(
-    n_rows: int, n_queries: int, y: Any, qid: Any, scores: Sequence[Any], X: Any = None
-) -> list[str]:
-    """Return a note on the bytes that were collected, if columns were not in memory.
-
-    One number per row was collected of each of the `scores`, which are columns, or models of the rows X.
-    """
-    elsewhere = backend_of(X) is not None
-    n_columns = sum(elsewhere or backend_of(one) is not None for one in scores)
-    n_bytes = 8 * (n_columns + sum(backend_of(one) is not None for one in (y, qid)))
-    if not n_bytes:
-        return []
-    if isinstance(y, Preferences):
-        why = "The preferences are those of all rows"
-    else:
-        why = "All rows are one ranking" if n_queries == 1 else "A query is in several partitions"
-    rest = "" if X is None else "; the features were not"
-    return [f"{why}: {n_bytes} bytes per row were collected, {human_bytes(n_bytes * n_rows)}{rest}."]

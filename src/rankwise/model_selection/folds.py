@@ -6,7 +6,7 @@ import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
-from functools import cached_property
+from functools import cached_property, singledispatch
 from typing import Any
 
 import numpy as np
@@ -346,6 +346,12 @@ class Folds(HeldOut):
         if from_scores is not None:
             return from_scores(train.preferences, scores[train.rows], test.preferences, held_out)
         return float(self.judged([test.preferences], held_out[None])[0])
+
+
+@singledispatch
+def folds_for(preferences: Any, *arguments: Any) -> Folds:
+    """Return the `Folds` of a problem with these preferences; a backend has its own for its own."""
+    return Folds(*arguments)
 
 
 def _copied_bytes(X: Any, folds: list[Fold]) -> float:

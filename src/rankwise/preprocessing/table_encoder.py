@@ -9,7 +9,6 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import check_array, check_is_fitted, validate_data
 
-from rankwise.core.backends import require_in_memory
 from rankwise.core.checks import check_count
 from rankwise.core.memory import require_memory
 from rankwise.core.types import FloatArray, FloatVector, IntVector
@@ -207,7 +206,6 @@ class TableEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
 
     def _columns(self, X: Any, reset: bool) -> list[Any]:
         """Return the columns of a frame, or those of an array as numbers."""
-        require_in_memory(X, "TableEncoder", ": fit a pipeline by rankwise.distributed.fit_pipeline")
         if is_frame(X):
             validate_data(self, X, reset=reset, skip_check_array=True)
             if len(X) == 0:

@@ -147,7 +147,7 @@ class Report:
     ) -> None:
         self.tried = model.tried_.as_dicts() if tried is None and hasattr(model, "tried_") else tried or []
         model, others = fitted_model(model), {key: fitted_model(one) for key, one in (models or {}).items()}
-        require_in_memory(X, "A report", "; take a sample of whole queries")
+        require_in_memory(X, "A report", "take a sample of whole queries")
         found = evaluated_rows(
             named_models(model, others, name), X, y, qid, Choice(at=at, relevant_above=relevant_above),
             more=[named_measure("log_loss")] if has_probabilities(model) else [],
