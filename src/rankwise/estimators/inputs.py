@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike
 from sklearn.utils import column_or_1d
 
 from rankwise import estimators
-from rankwise.core.backends import Backend, backend_of
+from rankwise.core.backends import Backend, backend_of, in_memory
 from rankwise.core.checks import as_array, as_labels, as_vector, declared_order
 from rankwise.core.columns import require_same_columns
 from rankwise.core.memory import require_memory
@@ -137,6 +137,7 @@ def read_preferences(
 ) -> Preferences:
     """Return the preferences among rows: y itself, or those of its labels."""
     if not isinstance(y, Preferences):
+        y = in_memory(y)
         labels = as_labels(y if declared_order(y) else column_or_1d(as_array(y), warn=True), "y")
         return Preferences.from_scores(labels, qid, sample_weight, pair_weight=pair_weight)
     if qid is not None:
