@@ -5,8 +5,8 @@ import pytest
 from sklearn.exceptions import NotFittedError
 
 from rankwise import OrdinalSVM, RankRLS, RankSVM
-from rankwise.data import backends
-from rankwise.data.backends import Backend, backend_of, in_memory, register
+from rankwise.core import backends
+from rankwise.core.backends import Backend, backend_of, in_memory, register
 from rankwise.data.design import Design, as_design
 
 generator = np.random.default_rng(5)
@@ -61,8 +61,8 @@ class ShelfBackend(Backend):
     def column(self, values):
         return np.concatenate(values.pieces)
 
-    def scores(self, X, coef, feature_names=None):
-        return Shelf(np.concatenate(X.pieces) @ coef)
+    def mapped(self, function, X, qid=None, shape=()):
+        return Shelf(function(np.concatenate(X.pieces)))
 
 
 @pytest.fixture(autouse=True)

@@ -52,7 +52,6 @@ def test_partitions_give_the_same_model(folder, options, capsys):
         [],
         ["--method", "rank-rls", "--metric", "tau"],
         ["--folds", "3"],
-        ["--method", "curve", "--n-bins", "8", "--folds", "2", "--alphas", "0.1,0.01"],
     ],
 )
 @pytest.mark.parametrize("command", ["tune", "train"])
@@ -90,21 +89,12 @@ def test_validation_files_are_read_like_the_rows(folder, capsys):
     assert told[1]["best_alpha"] == pytest.approx(told[0]["best_alpha"])
 
 
-def test_curves_choose_alpha_from_parts(folder, capsys):
-    told = []
-    for data, more in (("all", []), ("part-*", ["--dask", "threads"])):
-        line = ["train", str(folder / f"{data}.txt.gz"), "-o", str(folder / "chosen.json"), "--json", *more]
-        assert main([*line, "--method", "curve", "--n-bins", "4"]) == 0
-        told.append(json.loads(capsys.readouterr().out))
-    assert told[1]["alpha"] == pytest.approx(told[0]["alpha"])
-    assert told[1]["objective"] == pytest.approx(told[0]["objective"], abs=1e-3)
-
-
 @pytest.mark.parametrize(
     ("options", "message"),
     [
         (["--kernel", "rbf"], "cannot be used with --dask"),
         (["--method", "hull"], "cannot be used with --dask"),
+        (["--method", "curve"], "fit it to a sample, and score all rows by predict --dask"),
     ],
 )
 def test_what_needs_all_rows_is_refused(folder, options, message, capsys):
@@ -148,7 +138,6 @@ def tables(tmp_path_factory):
 
 
 LINEAR = ["--loss", "squared-hinge", "--tol", "1e-9"]
-CURVE = ["--method", "curve", "--n-bins", "8", "--loss", "squared-hinge", "--tol", "1e-9"]
 
 
 @pytest.mark.parametrize(
@@ -159,8 +148,6 @@ CURVE = ["--method", "curve", "--n-bins", "8", "--loss", "squared-hinge", "--tol
         [*LINEAR, "--features", "a,plain", "--scale", "query-rank"],
         [*LINEAR, "--features", "a,c,plain", "--scale", "minmax"],
         ["--method", "rank-rls", "--features", "a,b", "--scale", "maxabs"],
-        [*CURVE, "--alpha", "0.01", "--categorical", "code"],
-        [*CURVE, "--tune", "--alphas", "0.1,0.01", "--folds", "2"],
     ],
 )
 def test_tables_in_parts_give_the_model_of_memory(tables, options, tmp_path):

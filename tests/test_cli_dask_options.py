@@ -35,7 +35,6 @@ def folder(tmp_path_factory):
     assert main([*train, str(folder / "logistic.json"), "--method", "rank-logistic", "--alpha", "1"]) == 0
     table = ["train", str(folder / "all.csv"), "-q", "--features", "a,b,c", "-o"]
     assert main([*table, str(folder / "table.json"), "--label", "grade", "--qid", "query"]) == 0
-    assert main([*table, str(folder / "lives.json"), "--survival", "time,event", "--qid", "query"]) == 0
     return folder
 
 
@@ -84,17 +83,6 @@ def test_runs_that_cannot_be_written(folder, files, message, tmp_path, capsys):
     assert main([*command, *(str(folder / file) for file in files), *THREADS]) == 1
     assert message in capsys.readouterr().err
     assert not (tmp_path / "run").exists()
-
-
-@pytest.mark.parametrize("against", [[], ["--against", "table.json"]], ids=["one", "two"])
-def test_survival_times_are_compared_as_in_memory(folder, against, capsys):
-    options = ["--survival", "time,event", "--qid", "query"]
-    options += [str(folder / word) if ".json" in word else word for word in against]
-    expected, _ = result_of(capsys, "evaluate", folder / "lives.json", folder / "all.csv", *options)
-    there = folder / "part-[023].csv"
-    found, notes = result_of(capsys, "evaluate", folder / "lives.json", there, *options, *THREADS)
-    assert_close(found, expected)
-    assert f"{40 if against else 32} bytes per row are collected" in notes
 
 
 def test_one_ranking_is_measured_on_collected_scores(folder, capsys):

@@ -7,7 +7,7 @@ import scipy.sparse as sp
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rankwise.curves.axis import TABLE_NORM, Axis, coding_matrix, cut_points, middle, table_coding
+from rankwise.curves.axis import TABLE_NORM, Axis, coding_matrix, cut_points, line_knots, middle, table_coding
 from rankwise.data.product import ProductDesign
 from rankwise.preprocessing import CurveFeatures
 
@@ -79,6 +79,20 @@ def test_bins_are_about_equally_full(x, n_bins):
     assert len(known) == 0 or filled.min() > 0
     most_common = np.unique(known, return_counts=True)[1].max(initial=0)
     assert filled.max() <= len(known) / n_bins + most_common
+
+
+@given(st.lists(MAYBE, max_size=60), st.integers(1, 9))
+def test_knots_of_lines_are_the_nearest_quantiles(x, n_bins):
+    x = np.array(x, dtype=np.float64)
+    known = x[~np.isnan(x)]
+    expected = np.zeros(1)
+    if len(known):
+        expected = np.unique(np.quantile(known, np.linspace(0, 1, n_bins + 1), method="nearest"))
+    np.testing.assert_array_equal(line_knots(x, n_bins), expected)
+
+
+def test_a_column_without_values_has_no_cuts():
+    assert len(cut_points(np.array([np.nan]), 4)) == 0
 
 
 def rows_of(draw, n_rows):

@@ -31,7 +31,7 @@ from rankwise import (
 )
 from rankwise.cli.main import main
 from rankwise.curves.axis import Axis
-from rankwise.curves.screen import best_pairs, memory_cell_sums, pair_gains
+from rankwise.curves.screen import best_pairs, pair_gains
 from rankwise.evaluation.weights import pair_parts
 from rankwise.io.svmlight import dump_svmlight
 from rankwise.losses import SquaredHinge
@@ -90,10 +90,10 @@ def test_the_search_ignores_the_main_effects_of_features():
     """With scores of zero a feature that matters most by itself has no part in the best pair."""
     y = 3 * X[:, 0] + np.sign(X[:, 2] * X[:, 3])
     axes = [Axis("steps", np.quantile(x, [0.25, 0.5, 0.75])) for x in X.T]
-    codes, sums = [axis.codes(x) for axis, x in zip(axes, X.T, strict=True)], memory_cell_sums(X)
+    codes = [axis.codes(x) for axis, x in zip(axes, X.T, strict=True)]
     loss = SquaredHinge(Preferences.from_scores(y))
     pairs = list(combinations(range(4), 2))
-    assert best_pairs(axes, sums, loss, np.zeros(600), pairs, 1) == [(2, 3)]
+    assert best_pairs(axes, X, loss, np.zeros(600), pairs, 1) == [(2, 3)]
     c, h = loss.derivatives(np.zeros(600))
     cells = [(codes[2] == a) & (codes[3] == b) for a in range(4) for b in range(4)]
     bins = [codes[j] == a for j in (2, 3) for a in range(4)]
@@ -101,7 +101,7 @@ def test_the_search_ignores_the_main_effects_of_features():
         [(c[met].sum() ** 2 - (c[met] ** 2).sum()) / h[met].sum() for met in group] for group in (cells, bins)
     ]
     expected = sum(parts[0]) - sum(parts[1])
-    assert pair_gains(axes, sums, loss, np.zeros(600), [(2, 3)]) == pytest.approx([expected], rel=1e-5)
+    assert pair_gains(axes, X, loss, np.zeros(600), [(2, 3)]) == pytest.approx([expected], rel=1e-5)
 
 
 def test_parts_add_up_to_the_score():

@@ -309,7 +309,7 @@ def test_predictions_are_lazy_and_ranks_are_those_in_memory():
 
 def test_predict_refuses_rows_of_another_width():
     model = RankSVM(1e-2).fit(X, Y)
-    with pytest.raises(ValueError, match="X has 4 features, but the model has 5"):
+    with pytest.raises(ValueError, match="X has 4 features, but RankSVM is expecting 5"):
         model.predict(da.from_array(X[:, :4])).compute()
 
 

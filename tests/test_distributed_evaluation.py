@@ -1,8 +1,6 @@
 """Evaluation, comparison and calibration of rows on Dask: the results of memory, without their scores."""
 
-import logging
 import multiprocessing
-import re
 import warnings
 from types import SimpleNamespace
 
@@ -14,13 +12,15 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from rankwise import HullRanker, OrdinalSVM, Preferences, RankLogistic, RankSVM
+from rankwise.calibration.temperature import fit_temperature
+from rankwise.core.backends import backend_of
 from rankwise.core.threads import thread_count
-from rankwise.data.backends import backend_of
 from rankwise.datasets import make_ranking
 from rankwise.distributed import scatter
-from rankwise.evaluation import bootstrap, compare, evaluate, reliability, shown
+from rankwise.evaluation import bootstrap, compare, evaluate, reliability
+from rankwise.metrics import concordance_interval, kendall_tau, ndcg, pair_log_loss, ranking_error, wmw
 from rankwise.preprocessing import QueryScaler
-from rankwise.report import Report, quality, queries
+from rankwise.report import Report
 
 dask = pytest.importorskip("dask", reason="needs rankwise[dask]")
 distributed = pytest.importorskip("distributed", reason="needs rankwise[dask]")
@@ -44,15 +44,8 @@ X, Y, QID = make_rows()
 WHOLE = tuple(np.diff([0, *np.searchsorted(QID, [3, 4, 9]), len(QID)]).tolist())
 CUT = (50, 0, 100, 90)
 SHORT = (10,) * 24  # shorter than queries
-COLLECTED = {
-    WHOLE: [],
-    CUT: [
-        "Queries in several partitions: 1 of 12. Of their rows, 24 bytes per row were collected, 360 bytes."
-    ],
-    SHORT: [
-        "A query is in several partitions: 8 bytes per row were collected, 1.92 kB; the features were not."
-    ],
-}
+NOTE = "A query is in several partitions: 8 bytes per row were collected, 1.92 kB; the features were not."
+COLLECTED = {WHOLE: [], CUT: [NOTE], SHORT: [NOTE]}
 
 
 def rows_on_dask(lengths=WHOLE):
@@ -159,9 +152,8 @@ def test_a_comparison_is_that_of_memory(measures, lengths):
     assert repr(found) == repr(expected)
     for name in scores:
         assert_same_measures(found.measures[name], expected.measures[name])
-    n_bytes = {WHOLE: None, CUT: "40 bytes per row were collected, 600 bytes", SHORT: "32 bytes per row"}
     assert len(found.collected) == (lengths != WHOLE)
-    assert all(n_bytes[lengths] in note for note in found.collected)
+    assert all("32 bytes per row were collected" in note for note in found.collected)
 
 
 def test_one_ranking_and_preferences_collect_scores():
@@ -172,26 +164,24 @@ def test_one_ranking_and_preferences_collect_scores():
         assert "8 bytes per row were collected" in found.collected[0]
 
 
-@pytest.mark.parametrize("average", ["queries", "pairs"])
-@pytest.mark.parametrize("weight", [None, np.arange(240.0) * (QID > 3)], ids=["equal", "weights"])
-@pytest.mark.parametrize("lengths", COLLECTED)
-def test_reliability_is_that_of_memory(average, lengths, weight):
-    scores = RankLogistic().fit(X, Y, qid=QID).predict(X)
-    options = {"average": average, "sample_weight": weight}
-    found = reliability(Y, column_on_dask(scores, lengths), QID, **options)
-    expected = reliability(Y, scores, QID, **options)
-    assert found.n_pairs == expected.n_pairs
-    for name in ("share", "stated", "observed", "log_loss"):
-        np.testing.assert_allclose(getattr(found, name), getattr(expected, name), rtol=0, atol=1e-11)
-    assert len(found.notes) == (lengths != WHOLE)
-    assert expected.notes == []
-
-
-def test_reliability_of_one_ranking_notes_its_scores():
-    scores = RankLogistic().fit(X, Y).predict(X)
-    found = reliability(Y, column_on_dask(scores))
-    assert repr(found) == repr(reliability(Y, scores))
-    assert found.notes == ["All rows are one ranking: 8 bytes per row were collected, 1.92 kB."]
+def test_functions_of_columns_collect_them():
+    """Lists of delayed parts, arrays, and columns that were collected already."""
+    scores, weight = RankLogistic().fit(X, Y, qid=QID).predict(X), np.arange(240.0)
+    there = [dask.delayed(part) for part in np.split(scores, 4)]
+    y, qid, weights = (column_on_dask(column, SHORT) for column in (Y, QID, weight))
+    for measure in (ranking_error, pair_log_loss):
+        expected = measure(Y, scores, QID, sample_weight=weight)
+        assert measure(y, there, qid, sample_weight=weights) == expected
+    for measure in (ndcg, kendall_tau):
+        np.testing.assert_array_equal(
+            measure(y, there, qid, per_query=True), measure(Y, scores, QID, per_query=True)
+        )
+    assert wmw(y, there) == wmw(Y, scores)
+    survival = Preferences.from_survival(Y > 0, np.abs(X[:, 0]))
+    assert concordance_interval(survival, there) == concordance_interval(survival, scores)
+    assert repr(reliability(y, there, qid)) == repr(reliability(Y, scores, QID))
+    assert fit_temperature(there, y, qid=qid) == fit_temperature(scores, Y, qid=QID)
+    assert MODELS["linear"].score(rows_on_dask(SHORT), y, qid=qid) == MODELS["linear"].score(X, Y, qid=QID)
 
 
 def test_scaling_within_queries_needs_whole_queries():
@@ -199,10 +189,8 @@ def test_scaling_within_queries_needs_whole_queries():
     model.fit(X, Y, queryscaler__qid=QID, ranksvm__qid=QID)
     found, expected = evaluate(model, rows_on_dask(), Y, qid=QID), evaluate(model, X, Y, qid=QID)
     assert_same_measures(found.measures, expected.measures)
-    with pytest.raises(ValueError, match="'model' scales features within queries, so each query must be"):
+    with pytest.raises(ValueError, match="QueryScaler needs queries that lie whole in partitions"):
         evaluate(model, rows_on_dask(CUT), Y, qid=QID)
-    with pytest.raises(ValueError, match="'model' scales features within queries, so each query must be"):
-        evaluate(model, rows_on_dask(CUT), Y, qid=0 * QID, measures="error")
 
 
 def test_frames_on_dask():
@@ -216,50 +204,9 @@ def test_frames_on_dask():
         evaluate(model, table[["a", "c", "b"]], table["label"], qid=table["query"])
 
 
-@pytest.fixture
-def few_listed(monkeypatch):
-    """Pages that list four queries, and a sample of three."""
-    monkeypatch.setattr(queries, "MAX_NAMED", 4)
-    monkeypatch.setattr(quality, "LISTED", 2)
-    monkeypatch.setattr(shown, "SAMPLED_QUERIES", 3)
-
-
-@pytest.mark.parametrize("lengths", [WHOLE, CUT], ids=["whole queries", "one query cut"])
-@pytest.mark.parametrize("name", ["linear", "pipeline", "grades"])
-def test_a_report_fetches_the_rows_that_it_shows(name, lengths, few_listed, monkeypatch):
-    models = {"one": X[:, 0]}
-    expected = Report(MODELS[name], X, Y, QID, models=models, name=name, pair=(100, 101))
-    there = {"one": column_on_dask(X[:, 0], lengths)}
-    monkeypatch.setattr(type(backend_of(rows_on_dask())), "column", None)
-    rows = rows_on_dask(lengths), column_on_dask(Y, lengths), column_on_dask(QID, lengths)
-    found = Report(MODELS[name], *rows, models=there, name=name, pair=(100, 101))
-    for one in (name, "one"):
-        assert_same_measures(found.measures[one], expected.measures[one])
-    assert found.headline() == expected.headline()
-    assert found.baseline() == "50% is chance."  # a feature would need all rows
-    assert len(np.unique(found.data.query)) < 12
-    assert len(np.unique(found.sample.query)) == 3
-    np.testing.assert_array_equal(found.data.X[found.data.row_numbers], X[found.data.numbers])
-    for pattern in (r"<div id=.documents.>.*?</table>", r"<table id=.pair-table.*?</table>"):
-        here, far = (re.findall(pattern, one.to_html(), re.DOTALL) for one in (expected, found))
-        assert here
-        assert far == here
-
-
-def test_a_report_of_many_queries_in_several_partitions_collects_all_rows():
-    expected = Report(MODELS["linear"], X, Y, QID)
-    found = Report(MODELS["linear"], rows_on_dask(SHORT), Y, QID)
-    assert_same_measures(found.measures["RankSVM"], expected.measures["RankSVM"])
-    assert found.about["Rows on workers"] == (
-        "All rows were collected, 5.76 kB, as a query is in several partitions."
-    )
-    found = Report(MODELS["linear"], rows_on_dask(CUT), Y, QID)
-    assert found.about["Rows on workers"].endswith(COLLECTED[CUT][0])
-
-
-def test_slices_of_rows_on_dask_are_refused(few_listed):
-    with pytest.raises(ValueError, match="slices must be None for rows on Dask"):
-        Report(MODELS["linear"], rows_on_dask(), Y, QID, slices={"topic": QID % 2})
+def test_a_report_needs_rows_in_memory():
+    with pytest.raises(ValueError, match="A report needs all rows in memory, but X is on Dask; take"):
+        Report(MODELS["linear"], rows_on_dask(), Y, QID)
 
 
 def test_no_score_is_collected(monkeypatch):
@@ -268,7 +215,6 @@ def test_no_score_is_collected(monkeypatch):
     evaluate(MODELS["linear"], rows, column_on_dask(Y), qid=qid)
     scores = MODELS["linear"].predict(rows)
     compare(column_on_dask(Y), {"model": scores, "one": rows[:, 0]}, qid)
-    reliability(column_on_dask(Y), scores, qid)
 
 
 def test_a_model_with_threads_has_one_in_a_daemon(monkeypatch):
@@ -278,17 +224,9 @@ def test_a_model_with_threads_has_one_in_a_daemon(monkeypatch):
     assert thread_count(2) == 1
 
 
-def test_workers_of_a_client_evaluate():
-    pd, dd = pytest.importorskip("pandas"), pytest.importorskip("dask.dataframe")
+def test_workers_of_a_client_evaluate(client):
     model = MODELS["pipeline"]
     expected = evaluate(model, X, Y, qid=QID)
-    options = {"n_workers": 2, "threads_per_worker": 1, "processes": False, "dashboard_address": ":0"}
-    with (
-        distributed.LocalCluster(silence_logs=logging.CRITICAL, **options) as cluster,
-        distributed.Client(cluster),
-    ):
-        for rows in (rows_on_dask(), rows_on_dask(CUT), scatter(X, n_partitions=3)):
+    with dask.config.set(scheduler=None):
+        for rows in (rows_on_dask(), scatter(X, n_partitions=3)):
             assert_same_measures(evaluate(model, rows, Y, qid=QID).measures, expected.measures)
-        table = dd.from_pandas(pd.DataFrame(X, columns=["a", "b", "c"]), npartitions=1)
-        named = RankSVM().fit(table.compute(), Y, qid=QID)
-        assert "data-measure" in Report(named, table, Y, QID).to_html()

@@ -171,11 +171,9 @@ def test_frames_on_dask_are_used_by_the_names_of_their_columns(tables):
         ValueError, match="Partition 1 of X must have the columns of partition 0 in the same order"
     ):
         RankRLS(1e-2).fit([delayed(first), delayed(second[columns[::-1]])], Y)
-    with pytest.raises(
-        ValueError, match="X must have the columns of the fit in the same order; the order differs"
-    ):
+    with pytest.raises(ValueError, match="Feature names must be in the same order"):
         model.predict([delayed(first[columns[::-1]])]).compute()
-    with pytest.raises(ValueError, match="it lacks 'x1' and it also has 'z'"):
+    with pytest.raises(ValueError, match=r"(?s)unseen at fit time.*z.*now missing.*x1"):
         model.predict([delayed(first.rename(columns={"x1": "z"}))]).compute()
 
 

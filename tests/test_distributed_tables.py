@@ -115,8 +115,10 @@ def test_words_dates_and_gaps_are_those_of_memory(tmp_path, suffix):
     expected = make_pipeline(TableEncoder(), StandardScaler(), RankRLS(1e-2))
     expected[-1].fit(expected[:-1].fit_transform(here), Y, qid=NUMBERS["qid"])
     np.testing.assert_allclose(there.predict(here), expected.predict(here), atol=1e-9)
-    curves = CurveRanker(1e-2, loss="squared_hinge", tol=1e-8).fit(data.X, data.y, qid=data.qid)
+    curves = CurveRanker(1e-2, n_bins=4).fit(here, Y, qid=NUMBERS["qid"])
     np.testing.assert_array_equal(gathered(curves.predict(data.X)), curves.predict(here))
+    with pytest.raises(ValueError, match=r"CurveRanker needs all rows in one place.*lazy_predictions"):
+        curves.fit(data.X, data.y, qid=data.qid)
     with pytest.raises(ValueError, match=r"words or categories in 'grape', but a linear model.*fit_pipeline"):
         RankRLS().fit(data.X, data.y)
 

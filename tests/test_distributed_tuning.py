@@ -9,7 +9,6 @@ from sklearn.model_selection import GroupKFold
 
 from rankwise import Preferences, RankLogistic, RankLogisticCV, RankRLS, RankRLSCV, RankSVM, RankSVMCV
 from rankwise.data.design import as_design
-from rankwise.data.shared_passes import SharedPasses
 from rankwise.datasets import make_ranking
 from rankwise.distributed import DaskDesign, whole_queries
 from rankwise.losses import LeastSquares
@@ -196,82 +195,6 @@ def test_one_pass_serves_several_vectors():
     rows = np.arange(0, FEW, 7)
     np.testing.assert_allclose(design.column_spread(rows), X[rows].std(axis=0))
     np.testing.assert_array_equal(design.sampled(rows).dense(), X[rows])
-
-
-class CountedDesign:
-    """A design that counts its passes."""
-
-    def __init__(self, X):
-        self._design, self.passes = as_design(X), []
-        self.shape, self.location, self.log = self._design.shape, None, None
-        self.precision = self._design.precision
-
-    def matvecs(self, W):
-        self.passes.append(("matvecs", len(W)))
-        return self._design.matvecs(W)
-
-    def rmatvecs(self, C):
-        self.passes.append(("rmatvecs", len(C)))
-        return self._design.rmatvecs(C)
-
-
-def test_tasks_share_passes_and_get_the_numbers_of_their_rows():
-    X = DATA[FEW][0]
-    whole = CountedDesign(X)
-    shared, w = SharedPasses(whole), np.arange(4.0)
-    rows = [np.arange(k, FEW, 3) for k in range(3)]
-
-    def task(k):
-        part = shared.part(rows[k])
-        for _ in range(k + 1):
-            found = part.rmatvec(part.matvec(w))
-        return found
-
-    found = shared.run([lambda k=k: task(k) for k in range(3)])
-    for one, mine in zip(found, rows, strict=True):
-        np.testing.assert_allclose(one, X[mine].T @ (X[mine] @ w))
-    assert whole.passes == [(name, n) for n in (3, 2, 1) for name in ("matvecs", "rmatvecs")]
-
-
-def test_an_error_of_one_task_ends_the_others():
-    shared = SharedPasses(CountedDesign(DATA[FEW][0]))
-
-    def endless():
-        while True:
-            shared.part(np.arange(3)).matvec(np.zeros(4))
-
-    def failing():
-        shared.part(np.arange(3)).matvec(np.zeros(4))
-        raise ZeroDivisionError("a reason")
-
-    with pytest.raises(ZeroDivisionError, match="a reason"):
-        shared.run([endless, failing, endless])
-    assert shared.run([lambda: 1, lambda: 2]) == [1, 2]
-
-
-def test_an_interruption_ends_all_tasks():
-    design = CountedDesign(DATA[FEW][0])
-    shared, ended = SharedPasses(design), []
-
-    def interrupted(W):
-        raise KeyboardInterrupt
-
-    def task(k):
-        try:
-            shared.part(np.arange(3)).matvec(np.zeros(4))
-        finally:
-            ended.append(k)
-
-    design.matvecs = interrupted
-    with pytest.raises(KeyboardInterrupt):
-        shared.run([lambda k=k: task(k) for k in range(3)])
-    assert sorted(ended) == [0, 1, 2]
-
-
-def test_an_error_of_a_pass_reaches_the_caller():
-    shared = SharedPasses(CountedDesign(DATA[FEW][0]))
-    with pytest.raises(ValueError, match="the vectors do not fit the array"):
-        shared.run([lambda: shared.product("matvecs", np.zeros(9))])
 
 
 # What is refused

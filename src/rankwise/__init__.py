@@ -3,7 +3,7 @@
 from typing import TYPE_CHECKING
 
 from rankwise.core.lazy import lazy_imports
-from rankwise.data import backends
+from rankwise.core import backends
 
 if TYPE_CHECKING:
     from rankwise.auto.ranker import AutoRanker as AutoRanker
@@ -58,7 +58,7 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 # Rows need not be in memory: these packages know where else they can be.
-backends.announce("rankwise.distributed")
+backends.announce("rankwise.distributed", needs="dask")
 
 # Names are imported on first use, so that `import rankwise` takes little time.
 __getattr__, __dir__, __all__ = lazy_imports(__name__)

@@ -22,12 +22,12 @@ from rankwise.auto.candidates import candidates_for
 from rankwise.auto.choice import PREFERENCES, chosen, estimate_of_choice, table_of
 from rankwise.auto.race import Race, Step, Trial
 from rankwise.auto.task import Task, folds_of
+from rankwise.core.backends import require_in_memory
 from rankwise.core.checks import as_array, check_choice, check_positive
 from rankwise.core.pipelines import before_last_step, last_step
 from rankwise.core.progress import about
 from rankwise.core.text import plural
 from rankwise.core.types import FloatVector
-from rankwise.data.backends import backend_of, in_memory
 from rankwise.data.columns import column_names, is_frame
 from rankwise.data.frames import with_columns
 from rankwise.data.hints import identifiers
@@ -211,10 +211,9 @@ class AutoRanker(Verbosity, Randomness, Jobs, AutoParameters, BaseEstimator):
 
     def _task(self, X: Any, y: Any, qid: Any, sample_weight: Any, left_out: list[str]) -> Task:
         require_labels(self, y)
-        if (backend := backend_of(X)) is not None:
-            raise ValueError(f"AutoRanker needs all rows in memory, but X is {backend.name}.")
+        require_in_memory(X, "AutoRanker", "take a sample of whole queries")
         y, qid, sample_weight = (
-            part if part is None or isinstance(part, Preferences) else as_array(in_memory(part))
+            part if part is None or isinstance(part, Preferences) else as_array(part)
             for part in (y, qid, sample_weight)
         )
         X = self._without(left_out, X if hasattr(X, "shape") else as_array(X))

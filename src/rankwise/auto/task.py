@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.model_selection import check_cv
 
-from rankwise.data.row_parts import some_rows
+from rankwise.data.rows import some_rows
 from rankwise.estimators.inputs import read_preferences
 from rankwise.model_selection.splits import QueryKFold
 from rankwise.preferences import FewRowsError, NoPairsError, Preferences

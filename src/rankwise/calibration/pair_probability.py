@@ -8,8 +8,8 @@ import numpy as np
 from scipy.special import expit
 from sklearn.utils.metaestimators import available_if
 
+from rankwise.core.checks import as_array
 from rankwise.core.types import FloatVector
-from rankwise.data.backends import in_memory
 
 
 def _is_logistic(model: Any) -> bool:
@@ -55,7 +55,7 @@ class PairProbability:
 
     def _finite_scores(self, rows: Any, name: str) -> FloatVector:
         alone = isinstance(rows, np.ndarray) and rows.ndim == 1
-        scores = in_memory(self.predict(rows[None] if alone else rows))
+        scores = as_array(self.predict(rows[None] if alone else rows))
         if not np.isfinite(scores).all():
             row = int(np.argmin(np.isfinite(scores)))
             raise ValueError(f"The score of row {row} of {name} overflows.")

@@ -12,7 +12,6 @@ from scipy.optimize import brentq
 
 from rankwise.core.checks import as_vector
 from rankwise.core.types import FloatVector
-from rankwise.data.backends import in_memory
 from rankwise.data.precision import UNIT, rounding_terms
 from rankwise.losses import Logistic
 from rankwise.losses.pair_sums import violated_weight
@@ -63,8 +62,8 @@ def fit_temperature(
     >>> temperature = fit_temperature(scores, y[1::2])
     >>> log_odds = (scores[0] - scores[1]) / temperature  # of the first row above the second
     """
-    loss = Logistic(as_preferences(in_memory(y), in_memory(qid), in_memory(sample_weight)), average=average)
-    return common_temperature([(loss, as_vector(in_memory(scores), "scores", loss.preferences.n_rows))])
+    loss = Logistic(as_preferences(y, qid, sample_weight), average=average)
+    return common_temperature([(loss, as_vector(scores, "scores", loss.preferences.n_rows))])
 
 
 def common_temperature(parts: Sequence[tuple[Logistic, FloatVector]]) -> float:

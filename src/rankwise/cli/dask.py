@@ -38,7 +38,8 @@ def check_dask_options(options: argparse.Namespace) -> None:
     check_dask_address(options)
     if not getattr(methods().get(options.method), "takes_backends", False):
         raise UsageError(
-            f"--method {options.method} needs all rows in memory and cannot be used with --dask."
+            f"--method {options.method} needs all rows in memory and cannot be used with --dask; fit it to a "
+            "sample, and score all rows by predict --dask."
         )
     if options.kernel not in (None, "linear"):
         raise UsageError("--kernel needs all rows in memory and cannot be used with --dask.")

@@ -3,40 +3,39 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
-from functools import cached_property, partial
-from typing import Any
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from rankwise.cli.arguments import UsageError
 from rankwise.cli.dask import check_dask_address, dask_client
-from rankwise.cli.data import Data, features_of_tables, read_data, read_lives, take_columns_of
+from rankwise.cli.data import Data, features_of_tables, read_data, take_columns_of
+from rankwise.cli.grades import agreement_with
 from rankwise.cli.output import Console
 from rankwise.cli.predict import scored_run, written_chunks
 from rankwise.cli.scores import model_scores, take_categories
+from rankwise.core.backends import in_memory
 from rankwise.core.checks import as_array
 from rankwise.core.memory import human_bytes
 from rankwise.core.pipelines import scales_queries
-from rankwise.data.backends import in_memory
 from rankwise.distributed.client import current_engine
 from rankwise.distributed.file_parts import file_parts
 from rankwise.distributed.row_parts import pickled_size
 from rankwise.evaluation.predicted_grades import predicts_grades
 from rankwise.io.table_formats import is_table
-from rankwise.preferences import Preferences
 
 # Why some models need each query in one file.
 SCALED = "The model scales features within queries"
 
 
-def use_dask_files(options: argparse.Namespace, refused: Sequence[str] = ()) -> None:
-    """Set the data to the files that match the patterns; refuse options that need all rows in one place."""
+def use_dask_files(options: argparse.Namespace) -> None:
+    """Set the data to the files that match the patterns; refuse what needs all rows in one place."""
     check_dask_address(options)
-    for name in refused:
-        if getattr(options, name, None) not in (None, False):
-            raise UsageError(f"--{name.replace('_', '-')} cannot be used with --dask.")
+    if getattr(options, "survival", None) is not None:
+        raise UsageError("--survival cannot be used with --dask: survival times are compared in one place.")
     if "-" in options.data:
         raise UsageError("Standard input (-) cannot be used with --dask; name files that workers can read.")
     options.data = [part.path for part in file_parts(options.data)]
@@ -44,98 +43,85 @@ def use_dask_files(options: argparse.Namespace, refused: Sequence[str] = ()) -> 
 
 @dataclass(frozen=True)
 class ScoredFile:
-    """The columns of one file: labels, queries, and for each ranking its scores and predicted grades.
-
-    Labels may be survival times, which have events.
-    """
+    """The columns of one file: labels, queries, and for each ranking its scores and predicted grades."""
 
     y: Any
     qid: Any
     scores: list[Any]
     grades: list[Any]
-    events: Any = None
 
 
-class DaskFiles:
-    """Labels, queries and scores of files, one partition each, which stay on the workers.
+class FileHead(NamedTuple):
+    """The number of rows of a file, and whether they have queries, and queries that are words."""
 
-    Without a client they stay in the memory of this machine; the rows do not.
+    n_rows: int
+    has_queries: bool
+    has_words: bool
+
+
+class RowsOnDask:
+    """Labels, queries, scores and predicted grades of files, one partition each; see `RowsInMemory`.
+
+    They stay on the workers or, without a client, in the memory of this machine; the features do not.
 
     Parameters
     ----------
     rankings : list of ScoreSource
     options : argparse.Namespace
+    console : Console
     """
 
-    def __init__(self, rankings: list[Any], options: argparse.Namespace) -> None:
+    def __init__(self, rankings: list[Any], options: argparse.Namespace, console: Console) -> None:
         take_columns_of_models(rankings, options)
         take_categories(rankings, options)
-        self.rankings, self.options, self.engine = rankings, options, current_engine()
-        models = [ranking if ranking.model is not None else None for ranking in rankings]
-        self.given = Given(options, models)
-        reads = self.engine.persist(self.map(scored_file))
-        sizes = self.engine.execute(lambda: self.engine.map(size_of, reads))
-        self.n_rows = sum(sizes)
-        if not self.n_rows:
-            raise ValueError("The data has no rows.")
+        self.rankings, self.options, self.console = rankings, options, console
+        engine = self.engine = current_engine()
+        given = Given(options, [one if one.model is not None else None for one in rankings])
+        files = [options.data, [engine.broadcast(given)] * len(options.data)]
+        reads = engine.persist(engine.map(scored_file, *files))
+        heads: list[FileHead] = engine.execute(lambda: engine.map(head_of, reads))
         # An empty file has no queries and no width.
-        self._reads = [read for read, size in zip(reads, sizes, strict=True) if size]
-        options.data = [file for file, size in zip(options.data, sizes, strict=True) if size]
+        kept = [k for k, head in enumerate(heads) if head.n_rows]
+        if not kept:
+            raise ValueError("The data has no rows.")
+        heads = [heads[k] for k in kept]
+        self._reads, options.data = [reads[k] for k in kept], [options.data[k] for k in kept]
+        self.n_rows = sum(head.n_rows for head in heads)
+        if len({head.has_queries for head in heads}) > 1:
+            raise ValueError("Some of the files have queries, others have not.")
+        has_words = any(head.has_words for head in heads)
+        self.y = self._column(column_of, "y")
+        self.qid = self._column(queries_of, has_words) if heads[0].has_queries else None
 
-    def map(self, function: Any) -> list[Any]:
-        """Return a handle of ``function(path, given)`` for each file."""
-        files = self.options.data
-        return self.engine.map(function, files, [self.engine.broadcast(self.given)] * len(files))
-
-    def column(self, function: Any, *arguments: Any) -> list[Any]:
+    def _column(self, function: Any, *arguments: Any) -> list[Any]:
         """Return a handle of a function of the columns of each file."""
         return self.engine.map(function, self._reads, *([value] * len(self._reads) for value in arguments))
-
-    @property
-    def y(self) -> list[Any]:
-        """The labels."""
-        return self.column(labels_of)
-
-    @property
-    def qid(self) -> list[Any] | None:
-        """The queries, None without any."""
-        has_queries = self.engine.execute(lambda: self.column(has_queries_of))
-        if len(set(has_queries)) > 1:
-            raise ValueError("Some of the files have queries, others have not.")
-        return self.column(queries_of, self._has_words) if has_queries[0] else None
-
-    @cached_property
-    def _has_words(self) -> bool:
-        """Whether the queries of some file are words; then those of all are."""
-        return any(self.engine.execute(lambda: self.column(has_words_of)))
-
-    def survival(self, console: Console) -> Any:
-        """Collect survival times, with a note on the bytes of these and of the scores."""
-        columns = [self.column(events_of), self.y, self.qid]
-        n_columns = sum(column is not None for column in columns) + sum(
-            ranking.model is not None for ranking in self.rankings
-        )
-        total = human_bytes(8 * n_columns * self.n_rows)
-        console.note(
-            f"survival times are compared in one place: {8 * n_columns} bytes per row are collected, {total}."
-        )
-        event, time, strata = map(in_memory, columns)
-        return Preferences.from_survival(event, time, qid=strata)
 
     def scores(self, number: int) -> Any:
         """Return the scores of a ranking: on the workers or, of a file of scores, in memory."""
         model = self.rankings[number].model
         if model is None:
             return self.rankings[number].given_scores(self.n_rows)
-        if scales_queries(model):
-            seen = set[Any]()
-            for queries in self.engine.execute(lambda: self.column(query_set_of, self._has_words)):
+        if scales_queries(model) and self.qid is not None:
+            seen, columns = set[Any](), self.qid
+            for queries in self.engine.execute(lambda: self.engine.map(query_set, columns)):
                 check_queries(queries, seen, SCALED)
-        return self.column(scores_of_file, number)
+        return self._column(column_of, "scores", number)
 
-    def grades(self, number: int) -> Any:
-        """Return the grades that a model predicts."""
-        return self.column(grades_of_file, number)
+    def agreement(self, number: int) -> Any:
+        """Return the agreement of the grades that a model predicts, None if it predicts none.
+
+        Labels, grades and queries are collected, with a note.
+        """
+        model = self.rankings[number].model
+        if not predicts_grades(model):
+            return None
+        columns = self.y, self._column(column_of, "grades", number), self.qid
+        n_bytes = 8 * sum(column is not None for column in columns)
+        total = human_bytes(n_bytes * self.n_rows)
+        self.console.note(f"for the agreement of grades, {n_bytes} bytes per row are collected, {total}.")
+        y, predicted, qid = map(in_memory, columns)
+        return agreement_with(model, y, predicted, qid, self.options)
 
 
 @dataclass(frozen=True)
@@ -151,15 +137,8 @@ class Given:
         return pickled_size(self)
 
     def read(self, path: str) -> Data:
-        """Read one file as a command reads all of its files in memory; survival times are labels."""
-        return self.read_with_events(path)[0]
-
-    def read_with_events(self, path: str) -> tuple[Data, Any]:
-        """Read one file, and the events of survival times, None for labels."""
-        options = argparse.Namespace(**(vars(self.options) | {"data": [path]}))
-        if getattr(options, "survival", None) is None:
-            return read_data(options), None
-        return read_lives(options)
+        """Read one file as a command reads all of its files in memory."""
+        return read_data(argparse.Namespace(**(vars(self.options) | {"data": [path]})))
 
 
 def take_columns_of_models(rankings: list[Any], options: argparse.Namespace) -> None:
@@ -171,14 +150,12 @@ def take_columns_of_models(rankings: list[Any], options: argparse.Namespace) -> 
 
 def scored_file(path: str, given: Given) -> ScoredFile:
     """Read one file and score its rows."""
-    data, events = given.read_with_events(path)
+    data = given.read(path)
     if len(data.y) == 0:
         nothing = [np.empty(0) for _ in given.rankings]
         return ScoredFile(data.y, data.qid, nothing, nothing)
-    rows = data if events is None else replace(data, qid=None)  # strata are no queries
-    scores = [None if ranking is None else ranking.scores(rows) for ranking in given.rankings]
-    grades = [predicted_of(ranking, rows) for ranking in given.rankings]
-    return ScoredFile(data.y, data.qid, scores, grades, events)
+    scores = [None if ranking is None else ranking.scores(data) for ranking in given.rankings]
+    return ScoredFile(data.y, data.qid, scores, [predicted_of(ranking, data) for ranking in given.rankings])
 
 
 def predicted_of(ranking: Any, data: Data) -> Any:
@@ -188,9 +165,16 @@ def predicted_of(ranking: Any, data: Data) -> Any:
     return model_scores(ranking.model, data.rows_for(ranking.model), data.qid, labels=True)
 
 
-def labels_of(read: ScoredFile) -> Any:
-    """Return the labels of a file."""
-    return read.y
+def head_of(read: ScoredFile) -> FileHead:
+    """Return what the driver knows of a file."""
+    has_words = read.qid is not None and np.asarray(read.qid).dtype.kind in "OSU"
+    return FileHead(len(read.y), read.qid is not None, has_words)
+
+
+def column_of(read: ScoredFile, name: str, number: int | None = None) -> Any:
+    """Return a column of a file, or that of one of the rankings."""
+    column = getattr(read, name)
+    return column if number is None else column[number]
 
 
 def queries_of(read: ScoredFile, as_words: bool) -> Any:
@@ -198,39 +182,9 @@ def queries_of(read: ScoredFile, as_words: bool) -> Any:
     return as_array([str(query) for query in np.asarray(read.qid).tolist()]) if as_words else read.qid
 
 
-def has_words_of(read: ScoredFile) -> bool:
-    """Return whether the queries of a file are words."""
-    return read.qid is not None and np.asarray(read.qid).dtype.kind in "OSU"
-
-
-def query_set_of(read: ScoredFile, as_words: bool) -> set[Any]:
-    """Return the distinct queries of a file."""
-    return set(np.asarray(queries_of(read, as_words)).tolist())
-
-
-def events_of(read: ScoredFile) -> Any:
-    """Return the events of a file."""
-    return read.events
-
-
-def has_queries_of(read: ScoredFile) -> bool:
-    """Tell whether a file has queries."""
-    return read.qid is not None
-
-
-def size_of(read: ScoredFile) -> int:
-    """Return the number of rows of a file."""
-    return len(read.y)
-
-
-def scores_of_file(read: ScoredFile, number: int) -> Any:
-    """Return the scores of a ranking."""
-    return read.scores[number]
-
-
-def grades_of_file(read: ScoredFile, number: int) -> Any:
-    """Return the grades that a model predicts."""
-    return read.grades[number]
+def query_set(qid: Any) -> set[Any]:
+    """Return the distinct queries of a column."""
+    return set(np.asarray(qid).tolist())
 
 
 @dataclass(frozen=True)
@@ -296,7 +250,7 @@ def predicted_file(path: str, given: Given) -> FileText:
     return FileText(
         "".join(text for text, _ in chunks),
         sum(n_rows for _, n_rows in chunks),
-        None if queries is None else set(np.asarray(queries).tolist()),
+        None if queries is None else query_set(queries),
     )
 
 

@@ -21,7 +21,6 @@ from rankwise.core.columns import fitted_columns, require_same_columns
 from rankwise.core.pipelines import last_step
 from rankwise.core.text import listing, plural
 from rankwise.data.frames import framed
-from rankwise.data.remote_rows import n_queries_of
 from rankwise.data.scores import kept_entries
 from rankwise.io.chunks import join_queries
 from rankwise.io.large_labels import warn_of_large_ties
@@ -91,8 +90,8 @@ class Data:
         """The number of distinct queries, 1 if there are none."""
         if hasattr(self.y, "groups"):
             return len(np.unique(self.y.groups()))
-        if hasattr(self.qid, "blocks"):  # on the workers of Dask
-            return n_queries_of(self.qid)
+        if hasattr(self.qid, "n_distinct"):  # on the workers of Dask
+            return self.qid.n_distinct()
         return 1 if self.qid is None else len(np.unique(self.qid))
 
 

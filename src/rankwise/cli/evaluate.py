@@ -125,7 +125,7 @@ class Shown:
 
 def shown_on(rankings: dict[str, Any], options: argparse.Namespace, console: Console) -> Shown:
     """Measure rankings of rows in memory, or of files on Dask."""
-    from rankwise.cli.evaluate_dask import RowsOnDask
+    from rankwise.cli.dask_files import RowsOnDask
     from rankwise.cli.scores import read_for
     from rankwise.evaluation.evaluated import evaluated_rows
 

@@ -14,7 +14,6 @@ from sklearn.impute import SimpleImputer
 from rankwise.cli.arguments import UsageError
 from rankwise.core.pipelines import last_step
 from rankwise.core.text import listing
-from rankwise.data.backends import backend_of
 from rankwise.data.columns import MOST_WORDS, category_values, is_frame
 from rankwise.data.frames import framed, words_and_categories
 from rankwise.data.hints import identifiers
@@ -41,18 +40,17 @@ def take_columns(recipe: Recipe, data: Data, options: argparse.Namespace, consol
     Curves, trees and the learned kernel get a frame, other methods the numbers of a `TableEncoder`. It learns
     levels and medians from all rows, also for cross-validation: they do not depend on the labels.
     """
-    is_encoded = not recipe.takes_tables or recipe.scale not in ("auto", "none")
     if is_mixed(data.X):
         check_categorical(data, options)
         data.X, data.kinds = data.X.inferred(options.categorical or ())
         check_words(data.X)
         note_identifiers(data, console)
-        if is_encoded:
+        if not recipe.takes_tables or recipe.scale not in ("auto", "none"):
             data.encoder = TableEncoder().fit(data.X)
             data.X = data.encoder.transform(data.X)
     elif data.kinds is None:
         note_identifiers(data, console)
-    elif is_encoded:
+    else:
         encode_partitions(data)
     if recipe.scale != "auto":
         return recipe
@@ -101,7 +99,7 @@ def advised(error: ValueError, name: str) -> ValueError:
 
 def note_identifiers(data: Data, console: Console) -> None:
     """Name the columns that look like identifiers."""
-    if data.feature_names is None or backend_of(data.X) is not None:
+    if data.feature_names is None or not hasattr(data.X, "shape"):
         return
     names = identifiers(data.X if is_frame(data.X) else framed(data.X, data.feature_names))
     if names:

@@ -16,7 +16,7 @@ from rankwise.cli.predict import opened
 from rankwise.cli.row_names import add_id_option
 from rankwise.cli.summary import add_inference_options, inference_from
 from rankwise.core.text import plural
-from rankwise.data.row_parts import some_rows
+from rankwise.data.rows import some_rows
 from rankwise.evaluation.through_pipeline import rank
 
 EXAMPLE = """  rankwise rank model.json new.csv --qid query -o ranks.csv

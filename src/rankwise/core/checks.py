@@ -9,6 +9,8 @@ from typing import Any, TypeGuard
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from rankwise.core.backends import in_memory
+
 LARGEST, SMALLEST = 1e100, 1e-150
 # The quotient of a number around 1 and a smaller number overflows.
 LEAST_DIVISOR = 1e-300
@@ -84,7 +86,8 @@ def check_features(scale: NDArray[np.float64], names: Any = None) -> None:
 
 
 def as_array(values: Any) -> NDArray[Any]:
-    """Return lists, pandas and polars columns and arrays as a numpy array."""
+    """Return lists, pandas and polars columns, arrays and columns of a backend as a numpy array."""
+    values = in_memory(values)
     if hasattr(values, "to_numpy"):
         return values.to_numpy()
     array = np.asarray(values)
@@ -108,6 +111,7 @@ def is_missing(value: Any) -> bool:
 
 def split_missing(values: Any) -> tuple[NDArray[np.bool_], Any]:
     """Return which entries are not missing, and these entries; a column of a frame remains one."""
+    values = in_memory(values)
     array = as_they_are(values) if isinstance(values, list | tuple) else as_array(values)
     if array.dtype.kind in "fM":
         known = ~np.isnan(array.reshape(len(array), -1)).any(axis=1)
@@ -171,6 +175,7 @@ def as_labels(values: Any, name: str, length: int | None = None) -> NDArray[np.f
     >>> as_labels([2, 0], "y")
     array([2., 0.])
     """
+    values = in_memory(values)
     declared = declared_order(values)
     if declared is None or _ascend(list(declared)):
         return as_vector(values, name, length)
@@ -252,6 +257,7 @@ def as_codes(
 
     The values of an ordered categorical column (pandas) or an Enum (polars) are in their declared order.
     """
+    values = in_memory(values)
     declared = declared_order(values)
     array = as_they_are(values) if isinstance(values, list | tuple) else as_array(values)
     if array.ndim == 2 and array.shape[1] == 1:

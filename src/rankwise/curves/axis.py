@@ -9,7 +9,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rankwise.core.types import FloatArray, FloatVector
-from rankwise.data.tally import Tally
 
 Codes = NDArray[np.int64]
 # Up to this many knots, comparing all values with each knot is faster than a binary search.
@@ -182,22 +181,26 @@ def cut_points(x: FloatVector, n_bins: int) -> FloatVector:
     >>> cut_points(np.array([1.0, 1.0, 2.0, 5.0]), 8)
     array([1.5, 3.5])
     """
-    return tally_cuts(Tally.of(x), n_bins)
-
-
-def tally_cuts(tally: Tally, n_bins: int) -> FloatVector:
-    """Return the `cut_points` of a column that is known by its tally."""
-    if len(tally.values) <= n_bins:
-        lower, upper = tally.values[:-1], tally.values[1:]
+    known = np.sort(x[~np.isnan(x)])
+    values = np.unique(known)
+    if len(values) <= n_bins:
+        lower, upper = values[:-1], values[1:]
         between = lower / 2 + upper / 2
         return np.where(between > lower, between, upper)
-    cuts = np.unique(tally.at(np.arange(1, n_bins) * tally.n_known // n_bins))
-    return cuts[cuts > tally.values[0]]
+    cuts = np.unique(known[np.arange(1, n_bins) * len(known) // n_bins])
+    return cuts[cuts > values[0]]
 
 
-def tally_lines(tally: Tally, n_bins: int) -> FloatVector:
-    """Return the knots of about n_bins lines: the lowest value, quantiles and the highest value."""
-    if len(tally.values) == 0:
+def line_knots(x: FloatVector, n_bins: int) -> FloatVector:
+    """Return the knots of about n_bins lines: the lowest value, quantiles and the highest value.
+
+    Examples
+    --------
+    >>> line_knots(np.array([3.0, 1.0, 2.0, np.nan]), 2)
+    array([1., 2., 3.])
+    """
+    known = np.sort(x[~np.isnan(x)])
+    if len(known) == 0:
         return np.zeros(1)
-    ranks = np.around((tally.n_known - 1) * np.linspace(0.0, 1.0, n_bins + 1)).astype(np.int64)
-    return np.unique(tally.at(ranks))
+    ranks = np.around((len(known) - 1) * np.linspace(0.0, 1.0, n_bins + 1)).astype(np.int64)
+    return np.unique(known[ranks])

@@ -1,35 +1,20 @@
-"""The columns of rows as bins see them: the counts of their values, and of the entries of an axis."""
+"""The columns of rows as bins see them: values for quantiles, levels, and counts of entries of an axis."""
 
 from __future__ import annotations
 
 from functools import cached_property
-from typing import Protocol
 
 import numpy as np
 
 from rankwise.core.types import FloatArray, FloatVector
 from rankwise.curves.axis import Axis
-from rankwise.data.tally import Tally
 
 # With more rows than this, quantiles are those of a sample.
 SAMPLED_ROWS = 1 << 17
 
 
-class Columns(Protocol):
-    """The columns of checked rows; a feature is given by its place."""
-
-    def tally(self, place: int) -> Tally:
-        """Return the values of a numeric feature and their counts, for quantiles."""
-
-    def levels(self, place: int) -> FloatVector:
-        """Return all distinct values of a feature of categories, at least one number."""
-
-    def counts(self, axes: list[Axis]) -> list[FloatVector]:
-        """Return the number of rows per entry of the axis of each feature."""
-
-
-class MemoryColumns:
-    """The columns of an array.
+class Columns:
+    """The columns of checked rows; a feature is given by its place.
 
     Parameters
     ----------
@@ -40,13 +25,15 @@ class MemoryColumns:
     def __init__(self, X: FloatArray):
         self.X = X
 
-    def tally(self, place: int) -> Tally:
-        """Return the values of a feature and their counts, of a sample if there are many rows."""
-        return Tally.of(self._sample[:, place])
+    def sample(self, place: int) -> FloatVector:
+        """Return the values of a feature for quantiles, of a sample if there are many rows."""
+        return self._sample[:, place]
 
     def levels(self, place: int) -> FloatVector:
-        """Return all distinct values of a feature."""
-        return levels_of(Tally.of(self.X[:, place]))
+        """Return all distinct values of a feature of categories; 0 if all are missing."""
+        x = self.X[:, place]
+        values = np.unique(x[~np.isnan(x)])
+        return values if len(values) else np.zeros(1)
 
     def counts(self, axes: list[Axis]) -> list[FloatVector]:
         """Return the number of rows per entry of the axis of each feature."""
@@ -57,8 +44,3 @@ class MemoryColumns:
         if len(self.X) <= SAMPLED_ROWS:
             return self.X
         return self.X[np.random.default_rng(0).choice(len(self.X), SAMPLED_ROWS, replace=False)]
-
-
-def levels_of(tally: Tally) -> FloatVector:
-    """Return the levels of a feature of categories; 0 if all values are missing."""
-    return tally.values if len(tally.values) else np.zeros(1)

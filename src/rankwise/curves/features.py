@@ -13,18 +13,10 @@ from sklearn.utils.validation import check_is_fitted
 
 from rankwise.core.checks import check_choice, check_count
 from rankwise.core.types import FloatArray, FloatVector
-from rankwise.curves.axis import (
-    Axis,
-    coding_matrix,
-    table_coding,
-    tally_cuts,
-    tally_lines,
-    weight_names,
-)
-from rankwise.curves.columns import Columns, MemoryColumns
+from rankwise.curves.axis import Axis, coding_matrix, cut_points, line_knots, table_coding, weight_names
+from rankwise.curves.columns import Columns
 from rankwise.data.frames import validated_numbers
 from rankwise.data.product import ProductDesign
-from rankwise.data.tally import Tally
 
 SHAPES = ("steps", "lines")
 CODINGS = ("differences", "values")
@@ -122,7 +114,7 @@ class CurveFeatures(TransformerMixin, BaseEstimator):
         y : ignored
         """
         self.check_parameters()
-        return self.fit_columns(MemoryColumns(validated_numbers(self, X, reset=True)))
+        return self.fit_columns(Columns(validated_numbers(self, X, reset=True)))
 
     def transform(self, X: Any) -> sp.csr_array:
         """Return the rows as a sparse array of shape (n_rows, n_weights)."""
@@ -170,7 +162,7 @@ class CurveFeatures(TransformerMixin, BaseEstimator):
     def coarse_axes(self, columns: Columns, n_bins: int) -> list[Axis]:
         """Return an axis of at most n_bins steps for each numeric feature, and the levels of the others."""
         return [
-            Axis(kind, knots) if kind == "levels" else Axis("steps", tally_cuts(columns.tally(j), n_bins))
+            Axis(kind, knots) if kind == "levels" else Axis("steps", cut_points(columns.sample(j), n_bins))
             for j, (kind, knots) in enumerate(zip(self.kinds_, self.knots_, strict=True))
         ]
 
@@ -236,15 +228,15 @@ class CurveFeatures(TransformerMixin, BaseEstimator):
         levels = self._level_places()
         self.kinds_ = ["levels" if j in levels else self.shape for j in range(self.n_features_in_)]
         self.knots_ = [
-            columns.levels(j) if kind == "levels" else self._knots(columns.tally(j))
+            columns.levels(j) if kind == "levels" else self._knots(columns.sample(j))
             for j, kind in enumerate(self.kinds_)
         ]
         self.counts_ = columns.counts(self.axes)
         self.pair_knots_, self.pair_counts_ = [], []
         return self.with_pairs(columns, self._given_pairs())
 
-    def _knots(self, tally: Tally) -> FloatVector:
-        return (tally_cuts if self.shape == "steps" else tally_lines)(tally, self.n_bins)
+    def _knots(self, x: FloatVector) -> FloatVector:
+        return (cut_points if self.shape == "steps" else line_knots)(x, self.n_bins)
 
     def _tables(self) -> list[tuple[Axis, Any]]:
         return list(zip(self.axes, self.counts_, strict=True))

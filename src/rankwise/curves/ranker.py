@@ -18,11 +18,10 @@ from rankwise.core.stored import Value, are_categories
 from rankwise.core.threads import thread_count
 from rankwise.core.types import FloatArray, FloatVector
 from rankwise.curves.axis import Axis
-from rankwise.curves.columns import Columns, MemoryColumns
+from rankwise.curves.columns import Columns
 from rankwise.curves.features import CurveFeatures, checked_pair, place_of
-from rankwise.curves.screen import best_pairs, memory_cell_sums
+from rankwise.curves.screen import best_pairs
 from rankwise.curves.tables import AXES, Tables
-from rankwise.data.backends import backend_of
 from rankwise.data.frames import one_row, validated_numbers
 from rankwise.estimators.auto_alpha import AUTO
 from rankwise.estimators.fits import PairwiseFits
@@ -64,6 +63,7 @@ class Curve:
 class BaseCurveRanker(PairProbability, PairwiseRanker):
     """A score that is a sum of curves."""
 
+    takes_backends = False
     takes_tables = True
     functions = (Tables,)
     stored: ClassVar = {"categories_": Value((dict,), check=are_categories, required=True)}
@@ -80,22 +80,7 @@ class BaseCurveRanker(PairProbability, PairwiseRanker):
         tags.input_tags.allow_nan = True
         return tags
 
-    def predict(self, X: Any) -> FloatVector:
-        """Return the score of each row; within a query, sort by it.
-
-        Parameters
-        ----------
-        X : array, sparse matrix or frame of shape (n_rows, n_features)
-            Or rows on Dask.
-
-        Returns
-        -------
-        scores : array of shape (n_rows,)
-            For rows on Dask a Dask array, not yet computed.
-        """
-        if (backend := backend_of(X)) is not None:
-            check_is_fitted(self)
-            return backend.predictions(self, X)
+    def _scored(self, X: Any) -> FloatVector:
         return reduce(np.add, self._terms(X))  # in one fixed order, whatever the number of rows
 
     def explain_pair(self, a: ArrayLike, b: ArrayLike) -> FloatVector:
@@ -170,8 +155,6 @@ class BaseCurveRanker(PairProbability, PairwiseRanker):
     def _terms(self, X: Any) -> Any:
         """Yield the contribution of each table to the score of each row: features first, then pairs."""
         check_is_fitted(self)
-        if (backend := backend_of(X)) is not None:
-            raise ValueError(f"{type(self).__name__} needs all rows in memory, but X is {backend.name}.")
         rows, features = self.validated(X, reset=False), self.curve_features
         for axis, values, x in zip(features.axes, self.values_, rows.T, strict=True):
             yield axis.look_up(x, values)
@@ -273,8 +256,7 @@ class BaseCurveRanker(PairProbability, PairwiseRanker):
         scores = space.design.matvec(PairwiseFits(rough, space, problem, solver).solve(alpha).coef)
         axes = curves.features.coarse_axes(weighing_columns(problem), SCREEN_BINS)
         loss = loss_over(self.loss, problem.preferences, average=self.average, n_threads=n_threads)
-        sums = memory_cell_sums(X) if isinstance(X, np.ndarray) else X.cell_sums
-        return best_pairs(axes, sums, loss, scores, pairs, count)
+        return best_pairs(axes, X, loss, scores, pairs, count)
 
 
 @dataclass(eq=False, repr=False)
@@ -376,7 +358,7 @@ class CurveMap:
         self.features, self.directions = features, directions
 
     def design(self, X: Any, n_threads: int = 1) -> Any:
-        """Return rows, in memory or of a backend, as a design.
+        """Return rows as a design.
 
         Decreasing curves have flipped signs, so their steps are positive, too.
         """
@@ -384,11 +366,7 @@ class CurveMap:
         for block, direction in zip(self._blocks, self.directions, strict=True):
             if direction < 0:
                 block *= -1.0
-        design: Any = (
-            self.features.design(X, self._blocks, self._factors, n_threads)
-            if isinstance(X, np.ndarray)
-            else X.design(self)
-        )
+        design: Any = self.features.design(X, self._blocks, self._factors, n_threads)
         design.nonnegative = self._nonnegative() if self.directions.any() else None
         return design
 
@@ -431,8 +409,6 @@ class CurveMap:
 
     def scores(self, X: Any, coef: FloatArray, n_threads: int = 1) -> FloatArray:
         """Score rows by several functions, given by their entries: shape (n_rows, n_functions)."""
-        if not isinstance(X, np.ndarray):
-            return X.scores(self, coef)
         met = np.ones(coef.shape[-1], dtype=bool)
         return self.features.entries(X, met) @ coef.T
 
@@ -440,9 +416,7 @@ class CurveMap:
 def weighing_columns(problem: Problem) -> Columns:
     """Return the columns of the rows that make the bins: those of weight zero are not there."""
     weighs = weighing_rows(problem.preferences)
-    if not isinstance(problem.X, np.ndarray):
-        return problem.X.columns(weighs)
-    return MemoryColumns(problem.X if weighs.all() else problem.X[weighs])
+    return Columns(problem.X if weighs.all() else problem.X[weighs])
 
 
 def _spread(values: FloatArray, counts: FloatArray) -> float:

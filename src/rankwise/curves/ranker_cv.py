@@ -32,8 +32,7 @@ class CurveRankerCV(
 ):
     """A sum of curves with alpha chosen by cross-validation over queries, then fitted to all rows.
 
-    Bins and interactions are recomputed from the training rows of each fold. For rows on Dask, folds are
-    masks, and all folds share the passes over the rows.
+    Bins and interactions are recomputed from the training rows of each fold.
 
     Parameters
     ----------
@@ -52,8 +51,6 @@ class CurveRankerCV(
     ----------
     alpha_, alphas_, cv_errors_ :
         As in `RankSVMCV`.
-    rounds_ : RoundLog
-        For rows on Dask, the log of the rounds of the search and of the final fit.
 
     Examples
     --------

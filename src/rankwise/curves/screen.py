@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from itertools import pairwise
 from typing import Any
 
@@ -14,30 +14,29 @@ from rankwise.curves.axis import Axis
 from rankwise.data.design import row_blocks
 from rankwise.losses import PairwiseLoss
 
-CellSums = Callable[[list[Axis], Sequence[FloatVector]], list[FloatArray]]
 # The number of entries of a block of rows that fits into a cache.
 BLOCK_ENTRIES = 1 << 18
 
 
 def best_pairs(
-    axes: list[Axis], sums: CellSums, loss: PairwiseLoss, scores: FloatVector, pairs: list[Any], count: int
+    axes: list[Axis], X: FloatArray, loss: PairwiseLoss, scores: FloatVector, pairs: list[Any], count: int
 ) -> list[tuple[int, int]]:
     """Return the pairs of features whose table would reduce the loss most, the best first.
 
     Parameters
     ----------
-    axes, sums, loss, scores, pairs :
+    axes, X, loss, scores, pairs :
         As for `pair_gains`.
     count : int
         The largest number of pairs to return; pairs that do not reduce the loss are left out.
     """
-    gain = pair_gains(axes, sums, loss, scores, pairs)
+    gain = pair_gains(axes, X, loss, scores, pairs)
     order = np.argsort(-gain, kind="stable")[:count]
     return [pairs[number] for number in order if gain[number] > 0]
 
 
 def pair_gains(
-    axes: list[Axis], sums: CellSums, loss: PairwiseLoss, scores: FloatVector, pairs: list[Any]
+    axes: list[Axis], X: FloatArray, loss: PairwiseLoss, scores: FloatVector, pairs: list[Any]
 ) -> FloatVector:
     """Return twice the decrease of the loss by an interaction table, per pair of features.
 
@@ -53,8 +52,7 @@ def pair_gains(
     ----------
     axes : list of Axis
         The bins of each feature.
-    sums : callable
-        `sums(axes, weights)` returns the sum of each vector of weights over the rows in each pair of bins.
+    X : array of shape (n_rows, n_features)
     loss, scores :
         The loss, and the scores of the additive model.
     pairs : list of (int, int)
@@ -63,20 +61,12 @@ def pair_gains(
     pull, curvature = loss.derivatives(scores)
     starts = np.concatenate([[0], np.cumsum([axis.size for axis in axes])])
     require_memory(32 * float(starts[-1]) ** 2, "The search for interactions", "name the pairs of features")
-    C, H, noise = sums(axes, [pull, curvature, pull**2])
+    codes = [axis.codes(x) for axis, x in zip(axes, X.T, strict=True)]
+    C, H, noise = cell_sums(codes, axes, [pull, curvature, pull**2])
     gains = np.divide(C**2 - noise, H, where=H > 0, out=np.zeros_like(H))
     span = [slice(*ends) for ends in pairwise(starts)]
     alone = [float(gains.diagonal()[part].sum()) for part in span]
     return np.array([gains[span[j], span[k]].sum() - alone[j] - alone[k] for j, k in pairs])
-
-
-def memory_cell_sums(X: FloatArray) -> CellSums:
-    """Return the function that sums weights over the rows X in each pair of bins."""
-
-    def sums(axes: list[Axis], weights: Sequence[FloatVector]) -> list[FloatArray]:
-        return cell_sums([axis.codes(x) for axis, x in zip(axes, X.T, strict=True)], axes, weights)
-
-    return sums
 
 
 def cell_sums(codes: list[Any], axes: list[Axis], weights: Sequence[FloatVector]) -> list[FloatArray]:

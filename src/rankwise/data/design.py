@@ -19,8 +19,8 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from rankwise import _native
+from rankwise.core.backends import backend_of
 from rankwise.core.memory import require_memory
-from rankwise.data.backends import backend_of
 from rankwise.data.precision import Precision
 
 __all__ = [

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils.validation import check_array, validate_data
 
+from rankwise.core.backends import require_in_memory
 from rankwise.core.memory import require_memory
 from rankwise.core.text import listing
 from rankwise.core.types import FloatArray, FloatVector
@@ -100,6 +101,7 @@ def with_days(X: Any) -> Any:
     >>> with_days(np.array([["1970-01-02T12:00"], ["NaT"]], dtype="datetime64[s]")).tolist()
     [[1.5], [nan]]
     """
+    require_in_memory(X)
     if not is_frame(X):
         return days(X) if isinstance(X, np.ndarray) and X.dtype.kind in "Mm" else X
     columns = frame_columns(X)

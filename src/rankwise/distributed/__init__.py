@@ -10,7 +10,7 @@ The modules, from the workers up:
   of its rows; `normal_equations` and `groups` serve least squares.
 - labels on the workers: `remote_labels` and `remote_folds` are preferences, `whole_queries` and
   `whole_squares` losses, if every query is in one partition.
-- steps before a model: `pipelines`; curves: `curve_table`, `curve_folds`.
+- steps before a model: `pipelines`.
 
 `backend` joins all this to the rest of the library, which does not name Dask.
 """
@@ -18,18 +18,20 @@ The modules, from the workers up:
 from typing import TYPE_CHECKING
 
 from rankwise.core.lazy import lazy_imports
-from rankwise.data.backends import register
+from rankwise.core.backends import register
 from rankwise.data.design import zero_scores
 from rankwise.distributed.backend import DaskBackend
-from rankwise.distributed.collections import Partitions, gathered, is_distributed, lazy_scores, scatter
+from rankwise.distributed.collections import Partitions, gathered, is_distributed, scatter
 from rankwise.distributed.design import DaskDesign
 from rankwise.distributed.faults import PartitionLostError, RoundLog, WorkersSilentError
 from rankwise.distributed.files import FileData, from_files
 from rankwise.distributed.part_columns import PartColumn
 from rankwise.distributed.remote_labels import RemotePreferences
+from rankwise.distributed.remote_search import remote_folds_for
 from rankwise.distributed.whole_queries import WholeQueryDesign, no_scores
 from rankwise.distributed.whole_squares import remote_squares
 from rankwise.losses.least_squares import squares_of
+from rankwise.model_selection.folds import folds_for
 
 if TYPE_CHECKING:
     from rankwise.distributed.pipelines import fit_pipeline, fit_steps, lazy_predictions
@@ -49,7 +51,6 @@ __all__ = [
     "gathered",
     "is_distributed",
     "lazy_predictions",
-    "lazy_scores",
     "scatter",
 ]
 
@@ -58,4 +59,5 @@ __getattr__ = lazy_imports(__name__)[0]
 
 register(DaskBackend())
 squares_of.register(RemotePreferences, remote_squares)
+folds_for.register(RemotePreferences, remote_folds_for)
 zero_scores.register(WholeQueryDesign, no_scores)

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
-from rankwise.data.backends import Backend
-from rankwise.distributed.collections import gathered, is_distributed, lazy_scores
+from rankwise.core.backends import Backend
+from rankwise.distributed.collections import gathered, is_distributed
 from rankwise.distributed.design import DaskDesign
 from rankwise.distributed.remote_labels import RemotePreferences, remote_preferences
-from rankwise.distributed.row_parts import DaskParts
+from rankwise.distributed.row_blocks import mapped_rows
+from rankwise.distributed.row_parts import by_query
 from rankwise.distributed.whole_queries import whole_queries_pay
 
 
@@ -18,7 +20,7 @@ class DaskBackend(Backend):
     name = DaskDesign.location
 
     def holds(self, values: Any) -> bool:
-        """Tell whether values are on Dask, without importing it."""
+        """Return whether values are on Dask, without importing it."""
         return is_distributed(values)
 
     def design(self, X: Any) -> DaskDesign:
@@ -33,28 +35,14 @@ class DaskBackend(Backend):
         self, design: Any, y: Any, qid: Any, sample_weight: Any, pair_weight: str | None
     ) -> RemotePreferences | None:
         """Return preferences that stay on the workers, or None if that is not possible or not cheaper."""
-        if qid is None or not isinstance(design, DaskDesign):  # the rows of curves are no design yet
-            return None
-        if not whole_queries_pay(design, has_line_search=True):
+        if qid is None or not whole_queries_pay(design, has_line_search=True):
             return None
         return remote_preferences(design, y, qid, sample_weight, pair_weight)
 
-    def scores(self, X: Any, coef: Any, feature_names: Any = None) -> Any:
-        """Return the scores as a Dask array that is not yet computed."""
-        return lazy_scores(X, coef, feature_names)
+    def mapped(self, function: Callable[..., Any], X: Any, qid: Any = None, shape: Any = ()) -> Any:
+        """Return a function of the rows as a Dask array that is not yet computed."""
+        return mapped_rows(function, X, gathered(qid), shape)
 
-    def parts(self, *columns: Any) -> DaskParts:
-        """Return columns in the partitions of the first that is on Dask."""
-        return DaskParts.of(*columns)
-
-    def table(self, X: Any, model: Any, reset: bool = True) -> Any:
-        """Return the rows for curves; with a client, they are loaded."""
-        from rankwise.distributed.curve_table import CurveTable
-
-        return CurveTable(X, model, reset)
-
-    def predictions(self, model: Any, X: Any) -> Any:
-        """Return the scores of a model of any kind as a Dask array that is not yet computed."""
-        from rankwise.distributed.pipelines import lazy_predictions
-
-        return lazy_predictions(model, X)
+    def by_query(self, function: Callable[..., Any], *columns: Any) -> list[Any] | None:
+        """Return a function of each partition, None if a query is in several partitions."""
+        return by_query(function, *columns)

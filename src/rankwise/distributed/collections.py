@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
@@ -13,9 +12,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from rankwise.core.checks import declared_order
-from rankwise.core.columns import require_same_columns
-from rankwise.data.scores import row_scores
-from rankwise.distributed.blocks import as_block, names_of
+from rankwise.distributed.blocks import names_of
 from rankwise.distributed.client import current_client
 from rankwise.distributed.engine import constant, require_dask
 from rankwise.distributed.part_columns import PartColumn
@@ -183,52 +180,3 @@ def _computed(parts: list[Any]) -> list[Any]:
     import dask
 
     return [part.result() if _is_future(part) else dask.compute(part)[0] for part in parts]
-
-
-def lazy_scores(X: Any, coef: NDArray[np.float64], feature_names: Sequence[str] | None = None) -> Any:
-    """Return X times the weights as a Dask array whose chunks are the blocks of X, not yet computed.
-
-    Frames whose columns are not those named, in the same order, are refused.
-
-    Examples
-    --------
-    >>> import dask.array, numpy as np
-    >>> X = dask.array.from_array(np.arange(6.0).reshape(3, 2), chunks=(2, 2))
-    >>> scores = lazy_scores(X, np.array([1.0, 10.0]))
-    >>> scores.chunks, scores.compute()
-    (((2, 1),), array([10., 32., 54.]))
-    """
-    import dask.array
-    from dask import delayed
-
-    partitions, names = as_partitions(X), None if feature_names is None else list(feature_names)
-    check_names(names, partitions.feature_names)
-    lengths: Any = partitions.lengths or [math.nan] * len(partitions.blocks)
-    weights = delayed(np.ascontiguousarray(coef.T), traverse=False, pure=False)
-    product = delayed(block_scores, pure=False)
-    parts = [
-        dask.array.from_delayed(product(block, weights, names), (length, *coef.shape[:-1]), np.float64)
-        for block, length in zip(partitions.blocks, lengths, strict=True)
-    ]
-    return dask.array.concatenate(parts, allow_unknown_chunksizes=True)
-
-
-def check_names(expected: list[str] | None, found: list[str] | None) -> None:
-    """Refuse rows with other names than those of the fit, if both have names."""
-    if expected is not None and found is not None:
-        require_same_columns(expected, found, "X", "the fit")
-
-
-def block_scores(
-    rows: Any, weights: NDArray[np.float64], names: list[str] | None = None
-) -> NDArray[np.float64]:
-    """Return the scores of one block of rows, after a check of its columns and values."""
-    from rankwise.distributed.blocks import describe
-
-    block = as_block(rows)
-    check_names(names, block.feature_names)
-    if block.shape[1] != len(weights):
-        raise ValueError(f"X has {block.shape[1]} features, but the model has {len(weights)}.")
-    if problem := describe(block).problem:
-        raise ValueError(f"X {problem}.")
-    return row_scores(block.X, weights.T)

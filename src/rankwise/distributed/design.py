@@ -70,6 +70,18 @@ class DaskDesign(PartitionedDesign):
         return self._stored
 
     @property
+    def nbytes(self) -> int:
+        """The bytes of all blocks, about."""
+        return ENTRY_BYTES * self.stored
+
+    def __getitem__(self, rows: Any) -> Design:
+        """Return some of the rows, given in ascending order or by a mask, as the rows of a fold."""
+        numbers = np.arange(self.shape[0])[rows]
+        if (numbers[1:] < numbers[:-1]).any():
+            raise ValueError(f"The rows of a fold must be in ascending order, as X is {self.location}.")
+        return self.take(numbers)
+
+    @property
     def n_partitions(self) -> int:
         """The number of blocks, including those without rows."""
         return len(self.lengths)

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from rankwise.data.backends import RowsLostError
+from rankwise.core.backends import RowsLostError
 
 logger = logging.getLogger("rankwise")
 

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.lib.mixins import NDArrayOperatorsMixin
 from numpy.typing import NDArray
 
+from rankwise.data.rows import joined
 from rankwise.distributed.client import current_engine
 
 
@@ -50,6 +51,11 @@ class PartColumn(NDArrayOperatorsMixin):
     def shape(self) -> tuple[int]:
         """The number of entries."""
         return (sum(self.lengths),)
+
+    def n_distinct(self) -> int:
+        """Return the number of distinct entries; each part sends its own."""
+        engine = current_engine()
+        return len(np.unique(joined(engine.execute(lambda: engine.map(np.unique, self.blocks)))))
 
     def __len__(self) -> int:
         return sum(self.lengths)

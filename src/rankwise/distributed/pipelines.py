@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-import math
+from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -12,10 +13,12 @@ from sklearn.pipeline import Pipeline
 from rankwise.core.checks import as_codes
 from rankwise.core.pipelines import before_last_step, last_step, scales_queries, takes_queries
 from rankwise.distributed import row_blocks
-from rankwise.distributed.collections import as_partitions, gathered, is_distributed
-from rankwise.distributed.engine import constant, require_dask
-from rankwise.distributed.groups import split_groups
-from rankwise.distributed.row_blocks import RowBlocks, as_rows, even_share
+from rankwise.distributed.blocks import names_of
+from rankwise.distributed.collections import gathered, is_distributed
+from rankwise.distributed.engine import require_dask
+from rankwise.distributed.groups import require_whole_queries
+from rankwise.distributed.row_blocks import RowBlocks, as_rows, even_share, mapped_rows
+from rankwise.distributed.row_parts import pickled_size
 
 
 def fit_pipeline(pipeline: Any, X: Any, y: Any, *, qid: Any = None, sample_weight: Any = None) -> Any:
@@ -95,15 +98,24 @@ def fit_steps(steps: list[Any], X: Any, *, qid: Any = None) -> Any:
         query = None if qid is None else np.asarray(gathered(qid))
         require_whole_queries(query, rows.borders)
     chosen = _sampled(rows, query)
-    sample = rows.sampled(chosen)
-    part = None if query is None else query[chosen]
+    sample, part = rows.sampled(chosen), None if query is None else query[chosen]
     for step in flat:
-        fitted = step.fit(sample, None)
-        sample = transformed(sample, None, fitted, part)
-        one = None if query is None else query[:1]
-        first = transformed(rows.sample, None, fitted, one)
-        rows = rows.mapped(transformed, first, fitted, rows.slices(query if takes_queries(step) else None))
-    return rows.partitions()
+        sample = _transformed(sample, step.fit(sample, None), part)
+    partitions = rows.mapped(_all_transformed, Steps(flat, sample[:0]), query)
+    return replace(partitions, feature_names=names_of(sample))
+
+
+@dataclass(frozen=True)
+class Steps:
+    """Fitted steps, and the columns of their result: a block without rows."""
+
+    steps: list[Any]
+    empty: Any
+
+    @property
+    def nbytes(self) -> int:
+        """The size of a message with the steps, by which they are embedded in tasks or sent ahead."""
+        return pickled_size(self)
 
 
 def _flat(steps: list[Any]) -> Any:
@@ -123,24 +135,18 @@ def _sampled(rows: RowBlocks, query: NDArray[Any] | None) -> NDArray[np.bool_]:
     return codes % -(-rows.n_rows // row_blocks.SAMPLE_ROWS) == 0
 
 
-def transformed(rows: Any, sample: Any, step: Any, qid: Any) -> Any:
-    """Return a block transformed by a step; one without rows as the sample without rows."""
-    if rows.shape[0] == 0:
-        return sample[:0]
+def _transformed(rows: Any, step: Any, qid: Any) -> Any:
     return step.transform(rows, qid=qid) if takes_queries(step) else step.transform(rows)
 
 
-def require_whole_queries(qid: NDArray[Any] | None, borders: NDArray[np.int64]) -> None:
-    """Refuse queries that are split over partitions; without queries, all rows are one."""
-    n_rows = int(borders[-1])
-    query, codes = (["all rows"], np.zeros(n_rows, np.int64)) if qid is None else as_codes(qid, "qid", n_rows)
-    split = np.flatnonzero(split_groups(codes, borders))
-    if len(split):
-        what = "all rows are one query" if qid is None else f"query {query[split[0]]!s} is split"
-        raise ValueError(
-            f"QueryScaler needs queries that lie whole in partitions, but {what} over several of them; "
-            "repartition the rows so that a query ends with its partition, or use StandardScaler."
-        )
+def _all_transformed(block: Any, steps: Steps, qid: Any) -> Any:
+    """Return a block transformed by all steps."""
+    rows = as_rows(block)
+    if rows.shape[0] == 0:
+        return steps.empty
+    for step in steps.steps:
+        rows = _transformed(rows, step, qid)
+    return rows
 
 
 def lazy_predictions(model: Any, X: Any, *, qid: Any = None) -> Any:
@@ -168,28 +174,14 @@ def lazy_predictions(model: Any, X: Any, *, qid: Any = None) -> Any:
     >>> lazy_predictions(model, X).chunks
     ((2, 1),)
     """
-    import dask.array
-    from dask import delayed
-
-    partitions = as_partitions(X)
-    lengths: Any = partitions.lengths or [math.nan] * len(partitions.blocks)
-    parts: list[Any] = [None] * len(lengths)
+    query = None
     if scales_queries(model):
-        rows = RowBlocks.of(X)
-        query = None if qid is None else np.asarray(gathered(qid))
-        require_whole_queries(query, rows.borders)
-        lengths, parts = rows.lengths, rows.slices(query)
-    predict, shared = delayed(block_predictions, pure=False), constant(model)
-    found = [
-        dask.array.from_delayed(predict(block, shared, constant(part)), (length,), np.float64)
-        for block, length, part in zip(partitions.blocks, lengths, parts, strict=True)
-    ]
-    return dask.array.concatenate(found, allow_unknown_chunksizes=True)
+        if qid is None:
+            raise ValueError("The model scales features within queries; pass qid.")
+        query = gathered(qid)
+    return mapped_rows(partial(_predictions, model), X, query)
 
 
-def block_predictions(block: Any, model: Any, qid: Any = None) -> Any:
+def _predictions(model: Any, rows: Any, qid: Any = None) -> Any:
     """Return the scores of a block of rows."""
-    rows = as_rows(block)
-    if rows.shape[0] == 0:
-        return np.empty(0)
     return last_step(model).predict(before_last_step(model, rows, qid))

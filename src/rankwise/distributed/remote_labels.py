@@ -17,11 +17,10 @@ from numpy.typing import ArrayLike, NDArray
 
 from rankwise.core.checks import as_array, as_codes, as_labels, as_weights
 from rankwise.core.types import FloatVector
-from rankwise.data.row_parts import WholeQueries
-from rankwise.data.row_parts import joined as joined_values
+from rankwise.data.rows import joined as joined_values
 from rankwise.distributed.collections import column_parts, part_names
 from rankwise.distributed.engine import Engine, Pinned, identity
-from rankwise.distributed.groups import ranges_overlap
+from rankwise.distributed.groups import all_differ, ranges_overlap
 from rankwise.distributed.partitioned import PartitionedDesign
 from rankwise.preferences.base import Pairs, Preferences
 from rankwise.preferences.ranking import Ranking
@@ -184,8 +183,6 @@ class RemotePreferences(Preferences):
         Whether all pairs of different labels count by the weights of their rows alone.
     """
 
-    stays_with_rows = True
-
     def __init__(
         self,
         engine: Engine,
@@ -197,6 +194,10 @@ class RemotePreferences(Preferences):
         self.engine, self._labels, self._summaries = engine, labels, list(summaries)
         self._row_entries, self.is_complete = row_entries, is_complete
         self.n_rows = sum(summary.n_rows for summary in summaries)
+
+    def placed(self, design: Any, loss: Any) -> tuple[Any, Any]:
+        """Return a design and a loss that leave scores on the workers."""
+        return design.placed_for(loss, 0.0)
 
     @property
     def handles(self) -> list[Any]:
@@ -395,7 +396,7 @@ def queries_are_whole(engine: Engine, labels: Pinned, summaries: Sequence[Summar
         return False
     found = [one for one in engine.execute(lambda: engine.map(labels_queries, labels.handles)) if len(one)]
     kinds = {kind_of(one.dtype) for one in found}
-    return len(kinds) == 1 and WholeQueries.of(found) is not None
+    return len(kinds) == 1 and all_differ(found)
 
 
 def kind_of(dtype: Any) -> str:

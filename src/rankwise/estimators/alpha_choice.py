@@ -13,8 +13,8 @@ from rankwise.core.types import FloatArray
 from rankwise.estimators.base import BaseRanker
 from rankwise.estimators.inputs import labels_alone, read_validation, require_here
 from rankwise.leave_out.newton_search import NewtonLeftOut
-from rankwise.model_selection.folds import Folds
-from rankwise.model_selection.remote_search import RemoteFolds, suits_remote_search
+from rankwise.model_selection.folds import Folds, folds_for
+from rankwise.model_selection.scoring import OF_PAIRS
 from rankwise.model_selection.search import CHANCE, MOST_LARGER, Choice, HeldOut, Search, has_risen
 from rankwise.model_selection.tunable import Problem
 
@@ -61,9 +61,7 @@ class ChoosesAlpha(BaseRanker):
         """Return the folds to be, which know what they are judged by."""
         scoring = self.default_scoring if self.scoring is None else self.scoring
         labels = labels_alone(y, qid) if callable(scoring) else None
-        stays = getattr(problem.outputs[0], "stays_with_rows", False)
-        kind = RemoteFolds if stays else Folds
-        folds = kind(self.with_alpha(1.0), problem, scoring, labels, self.pooled)
+        folds = folds_for(problem.outputs[0], self.with_alpha(1.0), problem, scoring, labels, self.pooled)
         if folds.scoring == "log_loss" and self.default_scoring != "log_loss":
             raise ValueError(
                 f"scoring='log_loss' needs scores that are log odds, which {type(self).__name__} does not "
@@ -74,9 +72,10 @@ class ChoosesAlpha(BaseRanker):
 
     @property
     def labels_may_stay(self) -> bool:
-        """Whether the search can leave labels where the rows are."""
+        """Whether folds are of queries, each judged by a mean over its pairs: labels may stay with rows."""
         scoring = self.default_scoring if self.scoring is None else self.scoring
-        return suits_remote_search(DEFAULT_FOLDS if self.cv is None else self.cv, scoring, self.pooled)
+        is_mean = isinstance(scoring, str) and scoring in OF_PAIRS and not self.pooled
+        return is_mean and (self.cv is None or isinstance(self.cv, Integral))
 
     def _split(self, folds: Folds, y: Any, qid: ArrayLike | None, validation: Any) -> None:
         """Make the folds of `cv`, or take the validation rows as the only one."""

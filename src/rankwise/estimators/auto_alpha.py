@@ -9,8 +9,7 @@ import numpy as np
 from sklearn.base import clone
 
 from rankwise import estimators
-from rankwise.data.backends import backend_of, in_memory
-from rankwise.data.row_parts import whole_queries_of
+from rankwise.core.backends import backend_of
 from rankwise.estimators.fits import adopt
 from rankwise.estimators.inputs import read_preferences
 from rankwise.losses import Smooth, loss_class
@@ -70,12 +69,11 @@ def cv_for(model: Any, X: Any, y: Any, qid: Any) -> int | str:
 
 def _n_ranked(y: Any, qid: Any) -> int:
     """Return the number of queries with pairs; they are counted in place if labels are not in memory."""
-    backend = None if backend_of(y) is None else backend_of(qid)
-    if backend is not None:
-        parts = backend.parts(y, qid)
-        if whole_queries_of(parts.chosen(1)) is not None:
-            return sum(parts.map(_n_ranked))
-    preferences = read_preferences(in_memory(y), in_memory(qid), None)
+    backend = backend_of(qid)
+    counts = None if backend is None else backend.by_query(_n_ranked, y, qid)
+    if counts is not None:
+        return sum(counts)
+    preferences = read_preferences(y, qid, None)
     weighs = np.add(*preferences.partner_weights()) > 0
     return len(np.unique(preferences.groups()[weighs]))
 

@@ -6,6 +6,7 @@ import logging
 import warnings
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, ClassVar
 
 import numpy as np
@@ -15,16 +16,16 @@ from sklearn.exceptions import UndefinedMetricWarning
 from sklearn.utils import ClassifierTags
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from rankwise.core.backends import backend_of
 from rankwise.core.checks import as_array, as_codes
 from rankwise.core.states import State
 from rankwise.core.stored import Array, Declaration, Numbers, Value
 from rankwise.core.threads import thread_count
 from rankwise.core.types import FloatArray, FloatVector
 from rankwise.core.warn import warn_caller
-from rankwise.data.backends import backend_of, in_memory
 from rankwise.data.design import Design, as_design
 from rankwise.data.frames import require_numbers, with_days
-from rankwise.estimators.inputs import check_linear, mixes_queries, read_preferences, read_problem, read_row
+from rankwise.estimators.inputs import mixes_queries, read_preferences, read_problem, read_row
 from rankwise.kernels.functions import SCALES, KernelSum, Linear
 from rankwise.kernels.parameters import is_linear, kernel_map_of
 from rankwise.losses import Hinge
@@ -132,8 +133,12 @@ class BaseRanker(BaseEstimator):
         """
         check_is_fitted(self)
         if (backend := backend_of(X)) is not None:
-            check_linear(self, backend)
-            return backend.scores(X, self.coef_, getattr(self, "feature_names_in_", None))
+            shape = getattr(self, "coef_", np.empty(0)).shape[:-1]
+            return backend.mapped(partial(BaseRanker.predict, self), X, shape=shape)
+        return self._scored(X)
+
+    def _scored(self, X: Any) -> FloatVector:
+        """Return the score of each row in memory."""
         X, n_threads = self.validated(X, reset=False), thread_count(self.n_jobs)
         return self.function.scores(X, n_threads)
 
@@ -163,7 +168,7 @@ class BaseRanker(BaseEstimator):
         positions : array of the shape of the scores
             Several outputs are ranked column by column.
         """
-        scores, qid = in_memory(self.predict(X)), in_memory(qid)
+        scores = as_array(self.predict(X))
         query = np.zeros(len(scores), dtype=np.int64) if qid is None else as_codes(qid, "qid", len(scores))[1]
         return np.apply_along_axis(positions_within, 0, scores, query)
 
@@ -181,12 +186,8 @@ class BaseRanker(BaseEstimator):
                 "Pass score(..., qid=qid); scikit-learn's searches pass it on after "
                 "sklearn.set_config(enable_metadata_routing=True)."
             )
-        scores: Any = self.predict(X)
-        if backend_of(scores) is not None and getattr(scores, "ndim", 1) == 1:
-            pairs = [(y, scores)]  # the rows of a backend stay in its parts
-        else:
-            scores, y, qid, sample_weight = map(in_memory, (scores, y, qid, sample_weight))
-            pairs = list(zip(outputs_of(y, scores), np.atleast_2d(scores.T), strict=True))
+        scores = as_array(self.predict(X))
+        pairs = zip(outputs_of(y, scores), np.atleast_2d(scores.T), strict=True)
         with warnings.catch_warnings():  # queries without pairs are common, and left out
             warnings.simplefilter("ignore", UndefinedMetricWarning)
             errors = [
@@ -251,8 +252,7 @@ class BaseRanker(BaseEstimator):
         design = self.space(problem).design if design is None else design
         average, n_threads = getattr(self, "average", "queries"), thread_count(self.n_jobs)
         loss: Any = Hinge(problem.preferences, average=average, n_threads=n_threads)
-        if problem.preferences.stays_with_rows:
-            design, loss = design.placed_for(loss, self.tol)
+        design, loss = problem.preferences.placed(design, loss)
         is_plain = getattr(self, "kernel", None) == "linear"
         return margin_alphas(design, loss, problem.X if is_plain else None)
 

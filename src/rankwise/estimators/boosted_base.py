@@ -18,7 +18,6 @@ from rankwise.core.checks import check_count, check_positive
 from rankwise.core.stored import Array, Declaration, Numbers, Value, are_categories
 from rankwise.core.threads import is_forked, openmp_threads, thread_count
 from rankwise.core.types import FloatArray, FloatVector
-from rankwise.data.backends import backend_of
 from rankwise.data.frames import one_row, validated_rows
 from rankwise.data.scores import canonical_csr
 from rankwise.estimators import tree_text
@@ -266,8 +265,6 @@ class BaseBoostedRanker(PairProbability, BaseRanker):
         return False
 
     def _rows(self, X: Any) -> Any:
-        if (backend := backend_of(X)) is not None:
-            raise ValueError(f"BoostedRanker needs all rows in memory, but X is {backend.name}.")
         return self.validated(X, reset=False)
 
     def validated(self, X: Any, reset: bool) -> Any:

@@ -12,7 +12,6 @@ from numpy.typing import ArrayLike
 from rankwise.core.checks import as_vector
 from rankwise.core.threads import with_one_blas_thread
 from rankwise.core.types import FloatArray, FloatVector
-from rankwise.data.backends import in_memory
 from rankwise.estimators.base import Refits
 from rankwise.estimators.boosted_base import BaseBoostedRanker
 from rankwise.estimators.inputs import check_validation_queries, read_preferences
@@ -242,7 +241,7 @@ class BoostedRanker(
         X, y, qid, init_score = (*validation, None, None)[:4]
         check_validation_queries(self, y, qid)
         rows = self._rows(X)
-        preferences = read_preferences(in_memory(y), in_memory(qid), None, self.pair_weight)
+        preferences = read_preferences(y, qid, None, self.pair_weight)
         if preferences.n_rows != rows.shape[0]:
             raise ValueError(f"validation has {rows.shape[0]} rows in X, but {preferences.n_rows} in y.")
         preferences.require_pairs()
@@ -269,4 +268,4 @@ class TreeFits(Refits):
 
 
 def _as_start(init_score: Any, n_rows: int, name: str) -> FloatVector | None:
-    return None if init_score is None else as_vector(in_memory(init_score), name, n_rows)
+    return None if init_score is None else as_vector(init_score, name, n_rows)

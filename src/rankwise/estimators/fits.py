@@ -16,11 +16,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from sklearn.base import clone
 
+from rankwise.core.backends import RowsLostError
 from rankwise.core.checks import check_features
 from rankwise.core.states import State, nested, part_of
 from rankwise.core.threads import thread_count
 from rankwise.core.types import FloatArray, FloatVector
-from rankwise.data.backends import RowsLostError
 from rankwise.data.design import Design
 from rankwise.data.hints import hint_at_queries, hint_at_scale
 from rankwise.data.scores import compared_scores
@@ -116,8 +116,7 @@ class PairwiseFits:
 
     def placed(self, preferences: Preferences) -> tuple[Design, Any]:
         """Return the design, and the loss of some preferences, which may be where the rows are."""
-        design, loss = self.space.design, self.loss_of(preferences)
-        return design.placed_for(loss, self.model.tol) if preferences.stays_with_rows else (design, loss)
+        return preferences.placed(self.space.design, self.loss_of(preferences))
 
     @property
     def at_zero(self) -> float:
@@ -173,13 +172,10 @@ class PairwiseFits:
                 raise KeyboardInterrupt
             yield result
 
-    @property
+    @cached_property
     def course(self) -> Course:
         """What fits that are compared hand on from one alpha to the next."""
-        # Not a cached_property, which holds a lock: fits in other threads may have to answer meanwhile.
-        if "_course" not in self.__dict__:
-            self.__dict__["_course"] = Course(self)
-        return self.__dict__["_course"]
+        return Course(self)
 
     def state(self) -> State | None:
         """Return the state that the next fit to compare starts from, or None if it is not in memory."""
@@ -193,9 +189,7 @@ class PairwiseFits:
         """Return a descent on the loss of all pairs, or None if another solver is named or suits better."""
         if self.model.solver != "auto":
             return None
-        if self.problem.preferences.stays_with_rows:
-            return descent_of(*self.placed(self.problem.preferences))
-        return descent_of(self.space.design, self.loss)
+        return descent_of(*self.problem.preferences.placed(self.space.design, self.loss))
 
     def chosen(self, choice: Choice, held_out: Any) -> tuple[float, SolverResult]:
         """Fit the chosen alpha; return it and its result, or those that an interrupted path has reached.
@@ -307,8 +301,7 @@ def best_kept(model: BaseRanker) -> Iterator[None]:
     except RowsLostError as error:
         if error.coef is not None:
             model._weights = error.coef
-            if not model.takes_tables:
-                model.coef_ = error.coef
+            model.coef_ = error.coef
         raise
 
 

@@ -10,13 +10,13 @@ from numpy.typing import ArrayLike
 from sklearn.utils import column_or_1d
 
 from rankwise import estimators
+from rankwise.core.backends import Backend, backend_of, in_memory
 from rankwise.core.checks import as_array, as_labels, as_vector, declared_order
 from rankwise.core.columns import require_same_columns
 from rankwise.core.memory import require_memory
 from rankwise.core.text import plural
 from rankwise.core.types import FloatVector
 from rankwise.core.warn import warn_caller
-from rankwise.data.backends import Backend, backend_of, in_memory
 from rankwise.data.design import Design
 from rankwise.data.frames import one_row, with_days
 from rankwise.data.hints import hint_at_queries
@@ -52,14 +52,13 @@ def read_problem(
     backend, X, pair_weight = backend_of(X), read_rows(model, X), getattr(model, "pair_weight", None)
     if backend is not None:
         may_stay = may_stay and getattr(model, "labels_may_stay", True)
-        remote = backend.preferences(X, y, qid, sample_weight, pair_weight) if may_stay else None
-        if remote is not None:
-            model.fitted_with_qid_, model.n_pairs_ = True, remote.n_pairs
-            if 2 * remote.n_ranked < remote.n_queries:
-                hint_at_queries(remote.n_queries - remote.n_ranked, remote.n_queries)
-            return Problem(X, [remote])
+        there = backend.preferences(X, y, qid, sample_weight, pair_weight) if may_stay else None
+        if there is not None:
+            model.fitted_with_qid_, model.n_pairs_ = True, there.n_pairs
+            if 2 * there.n_ranked < there.n_queries:
+                hint_at_queries(there.n_queries - there.n_ranked, there.n_queries)
+            return Problem(X, [there])
         check_driver(X)
-    y, qid, sample_weight = map(in_memory, (y, qid, sample_weight))
     outputs = None if several is None else several(y, qid, sample_weight)
     first = read_preferences(y, qid, sample_weight, pair_weight) if outputs is None else outputs[0]
     if first.n_rows != X.shape[0]:
@@ -105,11 +104,11 @@ def read_rows(model: BaseRanker, X: Any) -> Any:
         others = [kind.__name__ for kind in kinds if getattr(kind, "command", "") and kind.takes_backends]
         raise ValueError(
             f"{type(model).__name__} needs all rows in one place, but X is {backend.name}; use "
-            f"{', '.join(others[:-1])} or {others[-1]}, with an alpha or as CV class."
+            f"{', '.join(others[:-1])} or {others[-1]}, with an alpha or as CV class; or fit it to a sample "
+            "of whole queries in memory, and score all rows by rankwise.distributed.lazy_predictions."
         )
-    if not model.takes_tables:
-        check_linear(model, backend)
-    design = backend.table(X, model) if model.takes_tables else backend.design(X)
+    check_linear(model, backend)
+    design = backend.design(X)
     model.n_features_in_ = design.shape[1]
     model.__dict__.pop("feature_names_in_", None)  # of a previous fit
     if design.feature_names is not None:
@@ -138,6 +137,7 @@ def read_preferences(
 ) -> Preferences:
     """Return the preferences among rows: y itself, or those of its labels."""
     if not isinstance(y, Preferences):
+        y = in_memory(y)
         labels = as_labels(y if declared_order(y) else column_or_1d(as_array(y), warn=True), "y")
         return Preferences.from_scores(labels, qid, sample_weight, pair_weight=pair_weight)
     if qid is not None:
@@ -167,7 +167,7 @@ def read_validation(model: BaseRanker, validation: Any) -> Validation:
     """Return the rows that alphas are compared by."""
     if not isinstance(validation, tuple | list) or len(validation) not in (2, 3):
         raise ValueError("validation must be (X, y) or (X, y, qid), the rows that alphas are judged by.")
-    y, qid = (in_memory(part) for part in (*validation[1:], None)[:2])
+    y, qid = (*validation[1:], None)[:2]
     check_validation_queries(model, y, qid)
     X = read_held_out(model, validation[0])
     outputs = [as_preferences(output) for output in model.outputs(y, qid)]
@@ -184,9 +184,8 @@ def read_held_out(model: BaseRanker, X: Any) -> Any:
     """Return rows with the columns of the fit: checked, or as a design or table if not in memory."""
     if (backend := backend_of(X)) is None:
         return model.validated(X, reset=False)
-    if not model.takes_tables:
-        check_linear(model, backend)
-    design = backend.table(X, model, reset=False) if model.takes_tables else backend.design(X)
+    check_linear(model, backend)
+    design = backend.design(X)
     if design.shape[1] != model.n_features_in_:
         raise ValueError(
             f"X of validation has {plural(design.shape[1], 'feature')}, but X has {model.n_features_in_}."
@@ -201,7 +200,7 @@ def labels_alone(y: Any, qid: ArrayLike | None) -> Any:
     """Return the labels of rows without queries, which a scorer takes as they are, or None."""
     if isinstance(y, Preferences) or is_preferences_list(y) or qid is not None:
         return None
-    return as_array(in_memory(y))
+    return as_array(y)
 
 
 def read_row(model: BaseRanker, row: Any, name: str) -> FloatVector:

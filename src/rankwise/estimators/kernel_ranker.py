@@ -18,7 +18,6 @@ from rankwise.core.memory import require_memory
 from rankwise.core.stored import Array, Part, Value
 from rankwise.core.threads import thread_count, with_one_blas_thread
 from rankwise.core.types import FloatArray, FloatVector
-from rankwise.data.backends import backend_of, in_memory
 from rankwise.data.frames import one_row
 from rankwise.estimators.base import BaseRanker
 from rankwise.estimators.feature_scales import learn_scales
@@ -195,7 +194,6 @@ class KernelRanker(PairProbability, BaseRanker, KernelRankerParameters):
         """
         self._check_parameters()
         require_labels(self, y)
-        y, qid, sample_weight = map(in_memory, (y, qid, sample_weight))
         rows = self.validated(X, reset=True)
         preferences = read_preferences(y, qid, sample_weight, self.pair_weight)
         self.kernel_ = self._chosen_kernel(rows, preferences)
@@ -209,18 +207,7 @@ class KernelRanker(PairProbability, BaseRanker, KernelRankerParameters):
         self.feature_importances_ = self._importances(rows, preferences.groups())
         return self
 
-    def predict(self, X: Any) -> FloatVector:
-        """Return the score of each row; within a query, sort by it.
-
-        Parameters
-        ----------
-        X : array, sparse matrix or frame of shape (n_rows, n_features)
-
-        Returns
-        -------
-        scores : array of shape (n_rows,)
-        """
-        check_is_fitted(self)
+    def _scored(self, X: Any) -> FloatVector:
         return self.ranker_.predict(self.validated(X, reset=False))
 
     def explain_pair(self, a: Any, b: Any) -> FloatVector:
@@ -270,9 +257,7 @@ class KernelRanker(PairProbability, BaseRanker, KernelRankerParameters):
         """
         check_is_fitted(self)
         rows = self.validated(X, reset=False)
-        groups = (
-            np.zeros(len(rows), np.int64) if qid is None else as_codes(in_memory(qid), "qid", len(rows))[1]
-        )
+        groups = np.zeros(len(rows), np.int64) if qid is None else as_codes(qid, "qid", len(rows))[1]
         columns = np.sort(np.argsort(-self.feature_importances_, kind="stable")[:MOST_COLUMNS])
         drawn = _drawn_pairs(groups, check_random_state(random_state))
         function, total = self._function(), np.zeros((len(columns), len(columns)))
@@ -290,8 +275,6 @@ class KernelRanker(PairProbability, BaseRanker, KernelRankerParameters):
 
     def validated(self, X: Any, reset: bool) -> FloatArray:
         """Return the rows as numbers; `reset` finds out what the columns are."""
-        if (backend := backend_of(X)) is not None:
-            raise ValueError(f"KernelRanker needs all rows in one place, but X is {backend.name}.")
         if sp.issparse(X):
             require_memory(8 * X.shape[0] * X.shape[1], "A dense copy of X", "leave out columns of X")
             X = X.toarray()

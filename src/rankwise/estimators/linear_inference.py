@@ -12,7 +12,6 @@ from sklearn.utils.validation import check_is_fitted
 
 from rankwise.core.columns import fitted_columns
 from rankwise.core.threads import with_one_blas_thread
-from rankwise.data.backends import backend_of, in_memory
 from rankwise.data.design import as_design
 from rankwise.estimators.base import BaseRanker
 from rankwise.losses.base import PairwiseLoss
@@ -92,7 +91,6 @@ class LinearInference(BaseRanker):
         True
         """
         self._check_linear(X)
-        y, qid, sample_weight, cluster = map(in_memory, (y, qid, sample_weight, cluster))
         rows = self.validated(X, reset=False)
         refit = self._precise()
         problem = clone(refit).problem(rows, y, qid, sample_weight)
@@ -125,8 +123,6 @@ class LinearInference(BaseRanker):
             raise ValueError(
                 "inference needs a linear model with one output: a kernel has as many weights as basis rows."
             )
-        if (backend := backend_of(X)) is not None:
-            raise ValueError(f"inference needs all rows in memory, but X is {backend.name}.")
 
     def _precise(self) -> Any:
         """Return a model that fits with a smaller gap, starting from these weights."""

@@ -32,7 +32,6 @@ from rankwise.core.stored import Array, Value
 from rankwise.core.threads import with_one_blas_thread
 from rankwise.core.types import FloatArray, FloatVector
 from rankwise.core.warn import warn_caller
-from rankwise.data.backends import in_memory
 from rankwise.estimators.base import positions_within
 from rankwise.estimators.fits import PairwiseFits, best_kept, hinted, starting_weights
 from rankwise.estimators.inputs import require_labels
@@ -94,7 +93,6 @@ class BaseOrdinalSVM(ClassifierMixin, PairwiseRanker):
     def _ranks(self, y: Any, sample_weight: ArrayLike | None) -> Ranks:
         """Return the classes, the rank of each row, and its weight with that of its class."""
         require_labels(self, y)
-        y, sample_weight = in_memory(y), in_memory(sample_weight)
         classes, codes, weight = ordered_classes(y, self.categories, sample_weight)
         plain = sample_weight is None and self.class_weight is None
         return Ranks(classes, codes, weight * class_weights(self.class_weight, classes, codes), plain)
@@ -219,7 +217,7 @@ class BaseOrdinalSVM(ClassifierMixin, PairwiseRanker):
         -------
         utility : array of shape (n_rows,)
         """
-        return in_memory(super().predict(X))
+        return as_array(super().predict(X))
 
     def predict(self, X: Any) -> NDArray[Any]:
         """Return the label of each row: the rank between whose boundaries its utility lies.
@@ -259,20 +257,17 @@ class BaseOrdinalSVM(ClassifierMixin, PairwiseRanker):
         """
         utility = self.utility(X)
         query = np.zeros(len(utility), dtype=np.int64)
-        return positions_within(
-            utility, query if qid is None else as_codes(in_memory(qid), "qid", len(utility))[1]
-        )
+        return positions_within(utility, query if qid is None else as_codes(qid, "qid", len(utility))[1])
 
     def score(self, X: Any, y: Any, sample_weight: ArrayLike | None = None) -> float:  # type: ignore[override]
         """Return the accuracy, as expected of a classifier: the share of rows with the right label.
 
         The share of pairs in the right order is `1 - ranking_error(y, model.utility(X))`.
         """
-        y, sample_weight = in_memory(y), in_memory(sample_weight)
         predicted, labels = self.predict(X), as_array(y).reshape(-1)
-        check_consistent_length(predicted, labels, sample_weight)
-        right = predicted == labels
-        return float(np.average(right, weights=None if sample_weight is None else as_array(sample_weight)))
+        weights = None if sample_weight is None else as_array(sample_weight)
+        check_consistent_length(predicted, labels, weights)
+        return float(np.average(predicted == labels, weights=weights))
 
 
 @dataclass(eq=False, repr=False)

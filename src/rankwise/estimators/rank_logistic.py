@@ -10,8 +10,8 @@ from numpy.typing import ArrayLike
 
 from rankwise.calibration.pair_probability import PairProbability
 from rankwise.calibration.temperature import common_temperature, fit_temperature
+from rankwise.core.backends import in_memory
 from rankwise.core.stored import Value
-from rankwise.data.backends import in_memory
 from rankwise.estimators.inputs import read_preferences
 from rankwise.estimators.linear_inference import LinearInference
 from rankwise.estimators.pairwise import PairwiseRanker, PairwiseRankerCV

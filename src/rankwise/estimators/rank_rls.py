@@ -23,7 +23,7 @@ from rankwise.estimators.parameters import LeastSquaresParameters, Strength
 from rankwise.estimators.spaces import strength, with_scales
 from rankwise.kernels.parameters import is_linear
 from rankwise.leave_out.fold_equations import FoldEquations
-from rankwise.leave_out.pair_blocks import distance_alphas, joint_loss, mean_squared_distance
+from rankwise.leave_out.pair_blocks import distance_alphas, mean_squared_distance
 from rankwise.losses.least_squares import COSTS, FORMULAS, TIES, LeastSquares
 from rankwise.model_selection.grids import near_share
 from rankwise.model_selection.tunable import Problem
@@ -128,10 +128,7 @@ class BaseRankRLS(LinearInference):
         Columns of a linear model whose scale is far above that of the others are damped first.
         """
         design = self.space(problem).design if design is None else design
-        if problem.preferences.stays_with_rows:
-            loss = self.mean_loss(problem.preferences)
-        else:
-            loss = joint_loss(problem.outputs[:1], cost=self.cost, ties=self.ties, average=self.average)
+        loss = self.mean_loss(problem.preferences)
         share = near_share(problem.X) if is_linear(self) else 1.0
         return distance_alphas(share * mean_squared_distance(design, loss))
 

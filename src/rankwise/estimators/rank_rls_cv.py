@@ -239,11 +239,9 @@ class LeftOut(HeldOut):
 
 def parts_of_folds(preferences: Preferences, folds: list[Fold]) -> str:
     """Return the name of the units that folds consist of: queries, pairs or rows."""
-    if preferences.stays_with_rows:
+    if preferences.has_queries:
         return "queries"
-    if isinstance(folds[0], PairFold):
-        return "pairs"
-    return "queries" if has_queries(preferences) else "rows"
+    return "pairs" if isinstance(folds[0], PairFold) else "rows"
 
 
 def default_cv(task: HeldOutTask, by_pairs: bool) -> str | int:

@@ -11,7 +11,6 @@ from scipy.stats import rankdata
 from rankwise.core.checks import as_codes, as_labels, check_choice
 from rankwise.core.pipelines import last_step
 from rankwise.core.types import FloatArray, FloatVector
-from rankwise.data.backends import in_memory
 from rankwise.evaluation.models import scores_of
 from rankwise.evaluation.names import model_name
 from rankwise.preferences import NoPairsError, Preferences
@@ -106,14 +105,14 @@ class ConformalRanks:
         check_choice(self.method, "method", METHODS)
         if isinstance(y, Preferences):
             raise TypeError("y must be an array of labels: places need one label per row, not preferences.")
-        labels = as_labels(in_memory(y), "y")
+        labels = as_labels(y, "y")
         scores = self._scores(X, qid)
         if len(labels) != len(scores):
             raise ValueError(f"X has {len(scores)} rows, but y has {len(labels)}.")
         if len(labels) == 0:
             raise ValueError("X must have at least one row to calibrate by; got none.")
         self.has_queries_ = qid is not None
-        query = None if qid is None else as_codes(in_memory(qid), "qid", len(scores))[1]
+        query = None if qid is None else as_codes(qid, "qid", len(scores))[1]
         _check_rows_are_new(self.model, labels, scores, query)
         self._margins, self._wrong = self._pair_margins(labels, scores, query)
         if query is None:
@@ -144,7 +143,7 @@ class ConformalRanks:
         if qid is None:
             ends = np.array([self._ranking.ends(score) for score in scores]).reshape(-1, 2)
             return ends[:, 0], ends[:, 1]
-        query = as_codes(in_memory(qid), "qid", len(scores))[1]
+        query = as_codes(qid, "qid", len(scores))[1]
         low, high = np.zeros(len(scores), dtype=np.int64), np.zeros(len(scores), dtype=np.int64)
         for rows in _rows_of_queries(query):
             low[rows], high[rows] = _query_ends(scores[rows], self._threshold, self.method)
@@ -191,7 +190,7 @@ class ConformalRanks:
     def _scores(self, X: Any, qid: Any) -> FloatVector:
         model = getattr(self.model, "best_estimator_", self.model)
         rows = X if hasattr(X, "shape") else np.asarray(X)
-        return scores_of(model, rows, model_name(model), in_memory(qid))
+        return scores_of(model, rows, model_name(model), qid)
 
     def _pair_margins(
         self, labels: FloatVector, scores: FloatVector, query: NDArray[np.int64] | None

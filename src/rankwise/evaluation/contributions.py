@@ -10,7 +10,7 @@ import numpy as np
 
 from rankwise.core.pipelines import before_last_step, last_step
 from rankwise.core.types import FloatArray
-from rankwise.data.row_parts import some_rows
+from rankwise.data.rows import some_rows
 from rankwise.evaluation.names import feature_names
 from rankwise.evaluation.weights import Weights
 

@@ -12,8 +12,6 @@ from rankwise.core.checks import as_array, as_codes, as_labels, declared_order, 
 from rankwise.core.pipelines import last_step
 from rankwise.core.text import plural
 from rankwise.core.types import FloatArray, IntArray
-from rankwise.data.backends import in_memory
-from rankwise.data.remote_rows import remote_rows
 from rankwise.evaluation.models import is_scores, scores_of
 from rankwise.evaluation.names import model_name
 from rankwise.evaluation.predicted_grades import orders_classes
@@ -41,14 +39,14 @@ class EvaluationData:
         The values of `qid` in sorted order; empty without queries.
     query_names : list of str
     X, feature_names :
-        As given; rows of a backend are `RemoteRows`.
+        As given.
     row_numbers : array of int
         The number of each row in the given X; rows without a label are left out.
-    row_names : sequence of str, dict of row number to str, or None
-        The name of each row of the given X, or of those that are here, such as a document id.
+    row_names : sequence of str, or None
+        The name of each row of the given X, such as a document id.
     """
 
-    row_names: Sequence[str] | Mapping[int, str] | None = None
+    row_names: Sequence[str] | None = None
 
     def __init__(
         self,
@@ -59,17 +57,18 @@ class EvaluationData:
         models: Mapping[str, Any],
         name: str | None,
         feature_names: Sequence[str] | None,
+        known_scores: Mapping[str, Any] | None = None,
     ) -> None:
         everything = named_models(model, models, name)
         first = next(iter(everything))
         self.models = {key: None if is_scores(value) else value for key, value in everything.items()}
         self.name = first
-        X = remote_rows(X)
         n_rows = X.shape[0] if hasattr(X, "shape") else len(X)
         if n_rows == 0:
             raise ValueError("X has no rows.")
         self.qid = labels_and_queries(y, qid)[1]
-        scores = {key: scores_of(value, X, key, self.qid) for key, value in everything.items()}
+        scorers = known_scores or everything
+        scores = {key: scores_of(value, X, key, self.qid) for key, value in scorers.items()}
         self._set_labels(y, qid, n_rows)
         known = self.row_numbers
         self.scores = {key: value[known] for key, value in scores.items()}
@@ -160,14 +159,9 @@ class EvaluationData:
         np.maximum.at(ends[1], self.query, -self.main_scores)
         return np.asarray(ends.sum(axis=0))
 
-    @property
-    def numbers(self) -> IntArray:
-        """The number of each labelled row in the given X."""
-        return self.row_numbers
-
     def row_id(self, row: int) -> int | str:
         """Return the name of a row or, without names, its number in the given X."""
-        number = int(self.numbers[row])
+        number = int(self.row_numbers[row])
         return number if self.row_names is None else self.row_names[number]
 
     def label(self, row: int) -> str:
@@ -258,8 +252,7 @@ def edges_of_model(ranker: Any) -> list[tuple[int, int]] | None:
 
 
 def labels_and_queries(y: Any, qid: Any) -> tuple[Any, Any]:
-    """Return labels or preferences, and queries, in memory; preferences have their own queries."""
-    y, qid = in_memory(y), in_memory(qid)
+    """Return labels or preferences, and queries; preferences have their own queries."""
     if not isinstance(y, Preferences):
         return y, qid
     if qid is not None:

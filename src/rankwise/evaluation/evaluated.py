@@ -11,23 +11,18 @@ import numpy as np
 from rankwise.core.checks import as_codes
 from rankwise.core.pipelines import last_step
 from rankwise.core.types import IntArray
-from rankwise.data.backends import in_memory
-from rankwise.data.remote_rows import RemoteRows, remote_rows
-from rankwise.data.row_parts import RowParts
 from rankwise.evaluation.bootstrap import CONFIDENCE
-from rankwise.evaluation.data import EvaluationData, labels_and_queries
+from rankwise.evaluation.data import EvaluationData
 from rankwise.evaluation.grades import GradeAgreement, grade_agreement
 from rankwise.evaluation.in_parts import (
+    CollectedRows,
     PartMeasures,
-    Wanted,
-    collected_notes,
+    collected_rows,
     different_labels,
-    given_scores,
-    measurable_parts,
-    merged,
+    measured_in_parts,
 )
 from rankwise.evaluation.measures import Choice, Measured, Metric, evaluated
-from rankwise.evaluation.predicted_grades import predicted_grades, predicts_grades
+from rankwise.evaluation.predicted_grades import predicts_grades
 
 
 @dataclass(frozen=True)
@@ -47,9 +42,10 @@ class Outcome:
         The rows, None if they are in parts.
     cluster : array of int or None
         The cluster of each row of the data.
-    parts : RowParts or None
     of_parts : PartMeasures or None
         The measures of the parts.
+    rows : CollectedRows or None
+        The rows that were measured in memory.
     """
 
     measured: dict[str, list[Measured]]
@@ -59,8 +55,8 @@ class Outcome:
     confidence: float
     data: EvaluationData | None = None
     cluster: IntArray | None = None
-    parts: RowParts | None = None
     of_parts: PartMeasures | None = None
+    rows: CollectedRows | None = None
 
     @property
     def n_rows(self) -> int:
@@ -106,10 +102,10 @@ class Outcome:
                 self.of_parts.graded[:, :3], self.of_parts.graded[:, 3], axis=0
             ).T
             return given, predicted, query
-        data = self.data
-        if data is None or data.label_names is None or not predicts_grades(model):
+        data, rows = self.data, self.rows
+        if data is None or rows is None or data.label_names is None or not predicts_grades(model):
             return None
-        predicted = predicted_grades(data.X, data.qid, model)[data.row_numbers]
+        predicted = rows.grades(model)[data.row_numbers]
         cluster = data.query if self.cluster is None and data.n_queries > 1 else self.cluster
         return data.class_of_row, predicted, cluster
 
@@ -126,52 +122,31 @@ def evaluated_rows(
     cluster: Any = None,
     seed: int = 0,
     feature_names: Sequence[str] | None = None,
-    collect: bool = False,
 ) -> Outcome:
     """Measure models, or arrays of scores, on rows in memory or in parts.
 
-    With `collect`, rows of a backend whose queries the parts cannot measure are collected before the models
-    see them; otherwise the scores are. Rows with clusters are measured in memory. `more` are measures of the
-    first model.
+    The scores of rows of a backend whose queries the parts cannot measure are collected. Rows with clusters
+    are measured in memory. `more` are measures of the first model.
     """
     choice.check()
     if not 0 < confidence < 1:
         raise ValueError(f"confidence must be between 0 and 1; got {confidence!r}.")
     first = next(iter(models))
-    without_scores, given = given_scores(models)
-    wanted = Wanted(without_scores, choice, more)
-    there = measurable_parts(X, y, qid, wanted, given) if cluster is None else None
-    if there is not None and (found := merged(there[0], wanted, there[1])) is not None:
-        chosen, notes = wanted.chosen(found.facts, len(found.queries))
-        measured = evaluated(found, chosen, confidence=confidence, seed=seed)
-        beside = evaluated(found, more, confidence=confidence)[first]
-        return Outcome(measured, beside, notes, found.notes, confidence, parts=there[0], of_parts=found)
-    data = _data(models, X, y, qid, feature_names, collect)
-    codes = None if cluster is None else as_codes(in_memory(cluster), "cluster", data.n_given)[1]
+    of_parts = None if cluster is not None else measured_in_parts(models, X, y, qid, choice, more)
+    if of_parts is not None:
+        chosen, notes = of_parts.chosen(choice)
+        measured = evaluated(of_parts, chosen, confidence=confidence, seed=seed)
+        beside = evaluated(of_parts, more, confidence=confidence)[first]
+        return Outcome(measured, beside, notes, [], confidence, of_parts=of_parts)
+    rows = collected_rows(models, X, y, qid)
+    if X is None and len(rows.y) == 0:
+        raise ValueError("y has no rows.")
+    named = {name: model for name, model in models.items() if name != first}
+    data = EvaluationData(models[first], rows.X, rows.y, rows.qid, named, first, feature_names, rows.scores)
+    codes = None if cluster is None else as_codes(cluster, "cluster", data.n_given)[1]
     scored = data.scored(codes)
     chosen, notes = choice.for_rows(scored)
     measured = evaluated(scored, chosen, confidence=confidence, seed=seed)
     beside = evaluated(data.scored(names=[first]), more, confidence=confidence, seed=seed)[first]
-    collected = collected_notes(data.n_given, data.n_queries, y, qid, models.values(), X)
-    return Outcome(measured, beside, notes, collected, confidence, data, scored.cluster)
-
-
-def _data(
-    models: Mapping[str, Any],
-    X: Any,
-    y: Any,
-    qid: Any,
-    feature_names: Sequence[str] | None,
-    collect: bool,
-) -> EvaluationData:
-    """Return rows with the scores of models; without X, the models are scores."""
-    if X is None:
-        y = labels_and_queries(y, qid)[0]
-        if len(y) == 0:
-            raise ValueError("y has no rows.")
-    rows = np.empty((len(y), 0)) if X is None else remote_rows(X)
-    if collect and isinstance(rows, RemoteRows):
-        rows = rows[np.arange(rows.shape[0])]
-    first, *others = models
-    named = {name: models[name] for name in others}
-    return EvaluationData(models[first], rows, y, qid, named, first, feature_names)
+    collected = rows.notes(data.n_queries)
+    return Outcome(measured, beside, notes, collected, confidence, data, scored.cluster, rows=rows)

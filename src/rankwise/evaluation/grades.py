@@ -12,7 +12,6 @@ from numpy.typing import ArrayLike
 from rankwise.core.checks import as_array, as_codes, declared_order
 from rankwise.core.text import plural, table
 from rankwise.core.types import FloatArray, IntArray
-from rankwise.data.backends import in_memory
 from rankwise.evaluation.bootstrap import CONFIDENCE
 from rankwise.evaluation.data import class_numbers
 from rankwise.metrics.intervals import Estimate, mean_estimate
@@ -119,7 +118,7 @@ def grade_agreement(
     if not 0 < confidence < 1:
         raise ValueError(f"confidence must be between 0 and 1; got {confidence!r}.")
     classes, given, found = _numbered(y, predicted, categories)
-    units = None if cluster is None else as_codes(in_memory(cluster), "cluster", len(given))[1]
+    units = None if cluster is None else as_codes(cluster, "cluster", len(given))[1]
     estimates = _estimates(given, found)
     if units is not None:
         estimates = {
@@ -141,7 +140,7 @@ def _numbered(
     y: Any, predicted: Any, categories: Sequence[Any] | None
 ) -> tuple[list[Any], IntArray, IntArray]:
     """Return the grades in their order, and the number of the given and the predicted grade of each row."""
-    y, predicted = in_memory(y), in_memory(predicted)
+    y, predicted = (one if declared_order(one) else as_array(one) for one in (y, predicted))
     if len(y) == 0:
         raise ValueError("y has no rows.")
     classes = _sorted_grades(y, predicted) if categories is None else list(categories)

@@ -1,34 +1,32 @@
 """Measures of rows in parts, such as Dask partitions: each part measures its own queries.
 
-Values per query are collected, and labels and scores of the rows of queries that are in several parts. The
-intervals and tests over queries are then those of memory.
+Values per query are collected; the intervals and tests over queries are then those of memory. If a query is
+in several parts, or all rows are one ranking, the scores are collected, and measured in memory.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import reduce
+from functools import partial, reduce
 from operator import add
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from rankwise.core.backends import Backend, backend_of, in_memory
+from rankwise.core.checks import as_codes
 from rankwise.core.memory import human_bytes
-from rankwise.core.pipelines import last_step, scales_queries
+from rankwise.core.pipelines import scales_queries
 from rankwise.core.types import FloatArray, IntArray
-from rankwise.data.backends import backend_among, backend_of
-from rankwise.data.query_parts import CutQueries, query_places, rows_of_queries
-from rankwise.data.row_parts import RowParts, WholeQueries
-from rankwise.evaluation.data import edges_of_model
-from rankwise.evaluation.labelled_rows import LabelledRows
-from rankwise.evaluation.measures import OF_GRAPH, Choice, Metric, Scored
-from rankwise.evaluation.models import is_scores
+from rankwise.data.rows import joined
+from rankwise.evaluation.data import EvaluationData
+from rankwise.evaluation.measures import OF_GRAPH, Choice, Metric
+from rankwise.evaluation.models import is_scores, scores_of
+from rankwise.evaluation.predicted_grades import predicted_grades, predicts_grades
 from rankwise.metrics.label_facts import LabelFacts
 from rankwise.preferences import Preferences
-
-NONE_CUT = CutQueries(set())
 
 
 @dataclass(frozen=True)
@@ -48,25 +46,14 @@ class Wanted:
     choice: Choice
     more: Sequence[Metric] = ()
 
-    @property
-    def edges(self) -> list[tuple[int, int]] | None:
-        """The edges of the order graph of the first model, if it has one."""
-        return edges_of_model(last_step(next(iter(self.models.values()))))
-
-    def candidates(self, rows: LabelledRows, facts: LabelFacts) -> Sequence[Metric]:
+    def candidates(self, has_edges: bool, facts: LabelFacts) -> Sequence[Metric]:
         """Return the measures that a part computes, some of which may be left out for all rows."""
         choice = self.choice
         if choice.names is not None:
             return [choice.named(key) for key in choice.names]
-        if self.edges is not None and rows.classes is not None:
+        if has_edges:
             return OF_GRAPH
         return choice.of_kinds([kind for kind in choice.kinds if kind.is_possible(facts)])
-
-    def chosen(self, facts: LabelFacts, n_queries: int) -> tuple[Sequence[Metric], list[str]]:
-        """Return the measures for all rows, and notes on the others."""
-        if self.choice.names is None and self.edges is not None:
-            return OF_GRAPH, []
-        return self.choice.for_labels(facts, n_queries)
 
 
 @dataclass(frozen=True)
@@ -77,32 +64,23 @@ class PartMeasures:
     ----------
     queries : array
         The values of `qid`.
-    sizes : array of int
-        The number of labelled rows of each query.
-    n_rows : int
-        The number of rows, with or without a label.
     facts : LabelFacts
+    has_edges : bool
+        Whether the first model has an order graph.
     by_key : dict of name to dict of key to array
         The value of each query, by model and measure.
     has_pairs : array of bool
         Whether a query has two different labels.
-    spreads : array
-        The largest difference of two scores of a query by the first model.
     graded : array of int of shape (n, 4), or None
         For models that predict grades: query, label, grade and the number of such rows.
-    cut : CutQueries
-        The queries in several parts, whose rows were collected.
     """
 
     queries: NDArray[Any]
-    sizes: IntArray
-    n_rows: int
     facts: LabelFacts
+    has_edges: bool
     by_key: dict[str, dict[str, FloatArray]]
     has_pairs: NDArray[np.bool_]
-    spreads: FloatArray
     graded: IntArray | None
-    cut: CutQueries = NONE_CUT
 
     # `evaluated` asks for them: the queries are independent, and have equal weights.
     importance = None
@@ -112,119 +90,88 @@ class PartMeasures:
         """Return the value of each query, by model and measure."""
         return {name: [found[one.key] for one in measures] for name, found in self.by_key.items()}
 
-    @property
-    def notes(self) -> list[str]:
-        """A note on the rows that were collected, if there are any."""
-        return cut_notes(self.cut, len(self.queries), 2 + len(self.by_key))
+    def chosen(self, choice: Choice) -> tuple[Sequence[Metric], list[str]]:
+        """Return the measures for all rows, and notes on the others."""
+        if choice.names is None and self.has_edges:
+            return OF_GRAPH, []
+        return choice.for_labels(self.facts, len(self.queries))
 
 
-def measurable_parts(
-    X: Any, y: Any, qid: Any, wanted: Wanted, given: Sequence[Any]
-) -> tuple[RowParts, CutQueries] | None:
-    """Return rows, labels, queries and scores in parts, and the queries in several parts.
+def backend_among(*columns: Any) -> Backend | None:
+    """Return the backend of the first of several columns that is not in memory, None if all are."""
+    return next((found for found in map(backend_of, columns) if found is not None), None)
 
-    None if rows are in memory, or the parts cannot measure their queries alone: if most rows are in queries
-    that are in several parts, or there are fewer than two queries, or the preferences are no labels. Labels,
-    queries and scores of the rows of a few cut queries are collected. A model that scales features within
-    queries needs all rows of a query in one part. `given` has the scores of the models that are None.
+
+def measured_in_parts(
+    models: Mapping[str, Any], X: Any, y: Any, qid: Any, choice: Choice, more: Sequence[Metric]
+) -> PartMeasures | None:
+    """Return the measures of rows in parts.
+
+    None if rows are in memory, or the parts cannot measure their queries alone: if a query is in several
+    parts, or there are fewer than two queries, or the preferences are no labels.
     """
-    parts = parts_with_queries(X, y, qid, given)
-    if parts is None:
-        return None
-    places = query_places(parts.chosen(2))
-    if places.n_queries < 2:
-        return None
-    cut = CutQueries.of(parts.chosen(2), places.cut)
-    if not cut.are_few or (cut.queries and any(map(scales_queries, wanted.models.values()))):
-        return None
-    return parts, cut
-
-
-def parts_with_queries(X: Any, y: Any, qid: Any, given: Sequence[Any]) -> RowParts | None:
-    """Return rows, labels, queries and scores in parts; None in memory, without queries or labels."""
-    backend = backend_among(X, *given, *((y, qid) if X is None else ()))
+    scores = [model for model in models.values() if is_scores(model)]
+    backend = backend_among(X, *scores, *((y, qid) if X is None else ()))
     if backend is None or qid is None or isinstance(y, Preferences):
         return None
-    return backend.parts(X, y, qid, *given)
+    wanted = Wanted({name: None if is_scores(one) else one for name, one in models.items()}, choice, more)
+    found = backend.by_query(partial(measure_part, wanted), X, y, *scores, qid)
+    known = [part for part in found or () if part is not None]
+    return merged(known) if sum(len(part.queries) for part in known) > 1 else None
 
 
-def merged(parts: RowParts, wanted: Wanted, cut: CutQueries = NONE_CUT) -> PartMeasures | None:
-    """Return the measures of all parts, sorted by query."""
-    found = [part for part in parts.map(measure_part, wanted, cut.queries) if part is not None]
-    if cut.queries:
-        pieces = [piece for piece in parts.map(collected_part, wanted, cut.queries) if piece is not None]
-        together = measures_of(LabelledRows.joined(pieces), wanted) if pieces else None
-        found += [] if together is None else [together]
-    queries = WholeQueries.of([part.queries for part in found]) if found else None
-    if queries is None or len(queries.values) < 2:
-        return None
-    values = {
-        name: {
-            key: queries.sorted([part.by_key[name][key] for part in found])
-            for key in found[0].by_key[name]
-            if all(key in part.by_key[name] for part in found)
-        }
-        for name in wanted.models
-    }
-    return PartMeasures(
-        queries.values,
-        queries.sorted([part.sizes for part in found]),
-        sum(part.n_rows for part in found),
-        reduce(add, (part.facts for part in found)),
-        values,
-        queries.sorted([part.has_pairs for part in found]),
-        queries.sorted([part.spreads for part in found]),
-        joined_grades(found),
-        cut,
-    )
-
-
-def joined_grades(found: Sequence[PartMeasures]) -> IntArray | None:
-    """Return the numbers of labels and grades of all parts, with queries numbered one after the other."""
-    starts = np.cumsum([0, *(len(part.queries) for part in found)])
-    rows = [
-        part.graded + np.array([start, 0, 0, 0])
-        for part, start in zip(found, starts, strict=False)
-        if part.graded is not None
-    ]
-    return np.concatenate(rows) if rows else None
-
-
-def measure_part(rows: Any, y: Any, qid: Any, *scores_and_common: Any) -> PartMeasures | None:
-    """Measure the queries of one part that are not in others; None if no row has a label."""
-    *scores, wanted, cut = scores_and_common
-    chosen = rows_of_queries([rows, y, qid, *scores], qid, cut, inside=False)
-    return None if chosen is None else measures_of(LabelledRows.of(wanted.models, *chosen), wanted)
-
-
-def collected_part(rows: Any, y: Any, qid: Any, *scores_and_common: Any) -> LabelledRows | None:
-    """Return the labelled rows of one part in queries that are in several; None if there are none."""
-    *scores, wanted, cut = scores_and_common
-    chosen = rows_of_queries([rows, y, qid, *scores], qid, cut, inside=True)
-    return None if chosen is None else LabelledRows.of(wanted.models, *chosen)
-
-
-def measures_of(rows: LabelledRows, wanted: Wanted) -> PartMeasures | None:
+def measure_part(wanted: Wanted, rows: Any, y: Any, *scores_and_qid: Any) -> PartMeasures | None:
     """Measure the queries of some rows; None if no row has a label."""
-    if len(rows.y) == 0:
+    *scores, qid = scores_and_qid
+    columns = iter(scores)
+    models = {name: next(columns) if model is None else model for name, model in wanted.models.items()}
+    first, *others = models
+    X = np.empty((len(y), 0)) if rows is None else rows
+    data = EvaluationData(models[first], X, y, qid, {name: models[name] for name in others}, first, None)
+    if len(data.y) == 0:
         return None
-    queries, query = rows.codes
-    facts = LabelFacts.of(rows.y, wanted.choice.relevant_above)
-    chosen = [*wanted.candidates(rows, facts), *wanted.more]
-    values = Scored(rows.y, rows.scores, query, rows.classes, wanted.edges).values(chosen)
+    facts = LabelFacts.of(data.y, wanted.choice.relevant_above)
+    scored = data.scored()
+    chosen = [*wanted.candidates(scored.edges is not None, facts), *wanted.more]
     return PartMeasures(
-        queries,
-        np.bincount(query, minlength=len(queries)),
-        rows.n_rows,
+        data.queries,
         facts,
+        scored.edges is not None,
         {
             name: {one.key: of for one, of in zip(chosen, found, strict=True)}
-            for name, found in values.items()
+            for name, found in scored.values(chosen).items()
         },
-        different_labels(rows.y, query),
-        rows.spreads,
-        grades_by_query(rows),
+        different_labels(data.y, data.query),
+        grades_by_query(data),
     )
+
+
+def merged(parts: Sequence[PartMeasures]) -> PartMeasures:
+    """Return the measures of all parts, sorted by query."""
+    queries, codes = as_codes(joined([part.queries for part in parts]), "qid")
+    order = np.argsort(codes)
+    keys = [key for key in next(iter(parts[0].by_key.values())) if all(_has(part, key) for part in parts)]
+    starts = np.cumsum([0, *(len(part.queries) for part in parts)])
+    graded = [
+        part.graded + np.array([start, 0, 0, 0])
+        for part, start in zip(parts, starts, strict=False)
+        if part.graded is not None
+    ]
+    return PartMeasures(
+        queries,
+        reduce(add, (part.facts for part in parts)),
+        parts[0].has_edges,
+        {
+            name: {key: np.concatenate([part.by_key[name][key] for part in parts])[order] for key in keys}
+            for name in parts[0].by_key
+        },
+        np.concatenate([part.has_pairs for part in parts])[order],
+        np.concatenate(graded) if graded else None,
+    )
+
+
+def _has(part: PartMeasures, key: str) -> bool:
+    return all(key in found for found in part.by_key.values())
 
 
 def different_labels(y: FloatArray, query: IntArray) -> NDArray[np.bool_]:
@@ -242,52 +189,81 @@ def different_labels(y: FloatArray, query: IntArray) -> NDArray[np.bool_]:
     return found
 
 
-def grades_by_query(rows: LabelledRows) -> IntArray | None:
+def grades_by_query(data: EvaluationData) -> IntArray | None:
     """Return the number of rows by query, label and predicted grade; None for other models."""
-    if rows.classes is None or rows.grades is None:
+    model = data.models[data.name]
+    if data.label_names is None or not predicts_grades(model):
         return None
-    columns = np.stack([rows.codes[1], rows.classes, rows.grades], axis=1)
+    grades = predicted_grades(data.X, data.qid, model)[data.row_numbers]
+    columns = np.stack([data.query, data.class_of_row, grades], axis=1)
     distinct, counts = np.unique(columns, axis=0, return_counts=True)
     return np.column_stack([distinct, counts])
 
 
-def given_scores(models: Mapping[str, Any]) -> tuple[dict[str, Any], list[Any]]:
-    """Return models, with None for arrays of scores, and the arrays."""
-    scores = [model for model in models.values() if is_scores(model)]
-    return {name: None if is_scores(model) else model for name, model in models.items()}, scores
+@dataclass(frozen=True)
+class CollectedRows:
+    """Rows to measure in memory: those of a backend are known by the scores of models.
 
-
-def cut_notes(cut: CutQueries, n_queries: int, n_columns: int) -> list[str]:
-    """Return a note on the bytes that were collected of queries in several parts, if there are any."""
-    if not cut.queries:
-        return []
-    total = human_bytes(8 * n_columns * cut.n_rows)
-    return [
-        f"Queries in several partitions: {len(cut.queries):,} of {n_queries:,}. "
-        f"Of their rows, {8 * n_columns} bytes per row were collected, {total}."
-    ]
-
-
-def collected_notes(
-    n_rows: int, n_queries: int, y: Any, qid: Any, scored: Iterable[Any], X: Any = None
-) -> list[str]:
-    """Return a note on the bytes that were collected, if columns were not in memory.
-
-    `scored` are models and arrays of scores: one number per row was collected of each.
+    Attributes
+    ----------
+    X : rows, without columns if they are elsewhere
+    y, qid : labels or preferences, and queries, in memory
+    scores : dict of name to column, or None for rows in memory, which models have not seen yet
+    elsewhere : rows of a backend, or None
+    n_columns : int
+        The number of columns that were collected, of 8 bytes per row.
     """
-    there = [one for one in scored if is_remote(X) or is_remote(one)]
-    n_bytes = 8 * (len(there) + is_remote(y) + is_remote(qid))
-    if not n_bytes:
-        return []
-    if isinstance(y, Preferences):
-        why = "The preferences are those of all rows"
-    else:
-        why = "All rows are one ranking" if n_queries == 1 else "A query is in several partitions"
-    total = human_bytes(n_bytes * n_rows)
-    rest = "" if X is None else "; the features were not"
-    return [f"{why}: {n_bytes} bytes per row were collected, {total}{rest}."]
+
+    X: Any
+    y: Any
+    qid: Any
+    scores: dict[str, Any] | None = None
+    elsewhere: Any = None
+    n_columns: int = 0
+
+    def grades(self, model: Any) -> IntArray:
+        """Return the number of the predicted class of each row."""
+        backend = backend_of(self.elsewhere)
+        if backend is None:
+            return predicted_grades(self.X, self.qid, model)
+        found = backend.mapped(partial(_grades_of_rows, model), self.elsewhere)
+        return np.asarray(backend.column(found), dtype=np.int64)
+
+    def notes(self, n_queries: int) -> list[str]:
+        """Return a note on the bytes that were collected, if columns were not in memory."""
+        if not self.n_columns:
+            return []
+        if isinstance(self.y, Preferences):
+            why = "The preferences are those of all rows"
+        else:
+            why = "All rows are one ranking" if n_queries == 1 else "A query is in several partitions"
+        n_bytes, rest = 8 * self.n_columns, "" if self.elsewhere is None else "; the features were not"
+        return [f"{why}: {n_bytes} bytes per row were collected, {human_bytes(n_bytes * len(self.y))}{rest}."]
 
 
-def is_remote(column: Any) -> bool:
-    """Return whether a column is not in memory."""
-    return backend_of(column) is not None
+def collected_rows(models: Mapping[str, Any], X: Any, y: Any, qid: Any) -> CollectedRows:
+    """Return rows in memory as they are, and the scores of rows of a backend.
+
+    Without X, the models are scores.
+    """
+    backend, (labels, queries) = backend_of(X), map(in_memory, (y, qid))
+    columns = [y, qid, *(model for model in models.values() if is_scores(model))]
+    n_columns = sum(backend_of(column) is not None for column in columns)
+    if backend is None:
+        rows = np.empty((len(labels), 0)) if X is None else X
+        return CollectedRows(rows, labels, queries, n_columns=n_columns)
+    scores = dict(models)
+    for name, model in models.items():
+        if not is_scores(model):
+            query = queries if scales_queries(model) else None
+            scores[name] = backend.mapped(partial(_scores_of_rows, model, name), X, query)
+            n_columns += 1
+    return CollectedRows(np.empty((len(labels), 0)), labels, queries, scores, X, n_columns)
+
+
+def _scores_of_rows(model: Any, name: str, rows: Any, qid: Any = None) -> FloatArray:
+    return scores_of(model, rows, name, qid)
+
+
+def _grades_of_rows(model: Any, rows: Any) -> IntArray:
+    return predicted_grades(rows, None, model)

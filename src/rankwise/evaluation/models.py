@@ -10,8 +10,6 @@ import scipy.sparse as sp
 from rankwise.core.checks import as_array, as_vector
 from rankwise.core.pipelines import before_last_step, has_probabilities, last_step, scales_queries
 from rankwise.core.types import FloatArray
-from rankwise.data.backends import in_memory
-from rankwise.data.remote_rows import RemoteRows
 
 
 def is_scores(model: Any) -> bool:
@@ -27,10 +25,7 @@ def matrix_of(X: Any) -> Any:
 def scores_of(model: Any, X: Any, name: str, qid: Any = None) -> FloatArray:
     """Return the score of each row: its utility, probability of the higher class, or prediction."""
     if is_scores(model):
-        return as_vector(in_memory(model), f"the scores of {name!r}", X.shape[0])
-    if isinstance(X, RemoteRows):
-        check_whole(model, X, name, qid)
-        return as_vector(X.map(_scores_of_part, qid, model, name), f"the scores of {name!r}", X.shape[0])
+        return as_vector(model, f"the scores of {name!r}", X.shape[0])
     if scales_queries(model):
         model, X = last_step(model), before_last_step(model, X, qid)
     if hasattr(last_step(model), "utility"):
@@ -40,28 +35,10 @@ def scores_of(model: Any, X: Any, name: str, qid: Any = None) -> FloatArray:
     elif hasattr(model, "decision_function"):
         scores = model.decision_function(X)
     else:
-        scores = in_memory(model.predict(X))
+        scores = as_array(model.predict(X))
     if np.ndim(scores) != 1:
         raise ValueError(f"{name!r} must give one score per row; it gives shape {np.shape(scores)}.")
     return as_vector(scores, f"the scores of {name!r}", X.shape[0])
-
-
-def check_whole(model: Any, X: RemoteRows, name: str, qid: Any) -> None:
-    """Refuse a model that scales features within queries, if a query is in several parts."""
-    if scales_queries(model) and not (qid is not None and X.has_whole(qid)):
-        raise ValueError(
-            f"{name!r} scales features within queries, so each query must be in one partition; sort and "
-            "partition the rows by qid."
-        )
-
-
-def _scores_of_part(X: Any, qid: Any, model: Any, name: str) -> FloatArray:
-    return scores_of(model, matrix_or_frame(X), name, qid)
-
-
-def matrix_or_frame(X: Any) -> Any:
-    """Return rows with a shape."""
-    return X if hasattr(X, "shape") else as_array(X)
 
 
 def log_odds_of(model: Any, X: Any, name: str) -> FloatArray:

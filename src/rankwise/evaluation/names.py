@@ -8,7 +8,6 @@ from typing import Any
 from rankwise.core.columns import fitted_columns
 from rankwise.core.pipelines import last_step
 from rankwise.core.text import plural
-from rankwise.data.backends import backend_of
 from rankwise.data.columns import column_names
 from rankwise.evaluation.models import is_scores
 from rankwise.metrics.registry import measure_title
@@ -58,18 +57,10 @@ def feature_names(X: Any, model: Any, given: Sequence[str] | None, n_features: i
 
 
 def row_names_of(given: Any, data: Any) -> Any:
-    """Return the given names of all rows, or those in the index of a frame; None if it has numbers.
-
-    The index is not used if the data has some of the rows only. Of names of a backend, those of the rows of
-    the data are fetched, and returned by the number of the row.
-    """
-    backend = backend_of(given)
-    if backend is not None:
-        found = backend.parts(given).take(data.numbers)
-        return dict(zip(data.numbers.tolist(), map(str, found), strict=True))
+    """Return the given names of all rows, or those in the index of a frame; None if it has numbers."""
     index: Any = getattr(data.X, "index", None)
     has_words = getattr(getattr(index, "dtype", None), "kind", "i") in "OUT"
-    if given is None and not (has_words and data.X.shape[0] == data.n_given):
+    if given is None and not has_words:
         return None
     names = [str(name) for name in (index if given is None else given)]
     if len(names) != data.n_given:

@@ -8,7 +8,6 @@ import numpy as np
 
 from rankwise.core.pipelines import before_last_step, last_step
 from rankwise.core.types import IntArray
-from rankwise.data.remote_rows import RemoteRows
 
 
 def predicts_grades(model: Any) -> bool:
@@ -23,9 +22,7 @@ def orders_classes(ranker: Any) -> bool:
 
 
 def predicted_grades(X: Any, qid: Any, model: Any) -> IntArray:
-    """Return the number of the predicted class of each row, in memory or of a backend."""
-    if isinstance(X, RemoteRows):
-        return np.asarray(X.map(predicted_grades, qid, model))
+    """Return the number of the predicted class of each row."""
     ranker = last_step(model)
     number = {value: k for k, value in enumerate(ranker.classes_.tolist())}
     predicted = ranker.predict(before_last_step(model, X, qid))

@@ -8,7 +8,6 @@ have d in the window, the others have -d in it, and both are counted by the sums
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -19,11 +18,8 @@ from rankwise.core.checks import as_vector, check_count
 from rankwise.core.results import Column, HasTable, ResultTable
 from rankwise.core.text import plural
 from rankwise.core.types import FloatArray, FloatVector
-from rankwise.data.backends import backend_among, in_memory
-from rankwise.evaluation.in_parts import collected_notes, cut_notes
 from rankwise.losses import Hinge, Logistic
-from rankwise.metrics.parts import QueryParts, largest_of, largest_weight
-from rankwise.preferences import NoPairsError, Preferences, as_preferences
+from rankwise.preferences import Preferences, as_preferences
 
 # The number of windows, beside the bins, in which the mean difference of the scores is computed.
 WINDOWS = 40
@@ -48,8 +44,6 @@ class Reliability(HasTable):
     log_loss : float
         The mean over all pairs of log(1 + exp(-(s_better - s_worse))); log 2 for a coin flip.
     n_pairs : int
-    notes : list of str
-        What was collected of rows that are not in memory.
     """
 
     edges: FloatArray = field(repr=False)
@@ -58,7 +52,6 @@ class Reliability(HasTable):
     observed: FloatArray
     log_loss: float
     n_pairs: int
-    notes: list[str] = field(default_factory=list, repr=False)
 
     @property
     def calibration_error(self) -> float:
@@ -158,15 +151,15 @@ def reliability(
     check_count("bins", bins)
     edges = np.linspace(0.5, 1.0, bins + 1)
     fine = _fine_edges(edges)
-    there = _in_parts(y, scores, qid, sample_weight, fine, average)
-    found, notes = _collected(y, scores, qid, sample_weight, fine, average) if there is None else there
+    preferences = as_preferences(y, qid, sample_weight)
+    found = _counts(preferences, as_vector(scores, "scores", preferences.n_rows), fine, average)
     bin_of_window = np.searchsorted(edges, fine[:-1], side="right") - 1
     right, wrong, stated = (np.bincount(bin_of_window, part, bins) for part in _windows(found))
     share = np.asarray(right + wrong, dtype=np.float64)
     empty = share < SMALLEST_SHARE
     share[empty] = 0.0
     whole = np.where(empty, np.nan, share)
-    return Reliability(edges, share, stated / whole, right / whole, found.log_loss, found.n_pairs, notes)
+    return Reliability(edges, share, stated / whole, right / whole, found.log_loss, found.n_pairs)
 
 
 class _Counts(NamedTuple):
@@ -176,91 +169,16 @@ class _Counts(NamedTuple):
     at_distance: FloatArray  # shape (2, n_distances, 2)
     log_loss: float
     n_pairs: int
-    weight: float  # of these rows in the mean over all
 
 
-def _counts(preferences: Preferences, scores: FloatVector, distance: FloatArray, average: str) -> _Counts:
+def _counts(preferences: Preferences, scores: FloatVector, fine: FloatArray, average: str) -> _Counts:
+    distance = _distances(fine, float(np.ptp(scores)))
     loss = Hinge(preferences, average=average)
     found = [
         [loss.at_margin(sign * scores, margin)[::2] for margin in distance.tolist()] for sign in (1.0, -1.0)
     ]
     value = Logistic(preferences, average=average).value(scores)
-    total = preferences.by_query(preferences.total_weight())
-    weight = float(np.count_nonzero(total) if average == "queries" else total.sum())
-    return _Counts(distance, np.array(found), value, preferences.n_pairs, weight)
-
-
-def _collected(
-    y: Any, scores: Any, qid: Any, sample_weight: Any, fine: FloatArray, average: str
-) -> tuple[_Counts, list[str]]:
-    """Return the counts of rows in memory, and a note if they were collected."""
-    preferences = as_preferences(in_memory(y), in_memory(qid), in_memory(sample_weight))
-    log_odds = as_vector(in_memory(scores), "scores", preferences.n_rows)
-    n_queries = len(np.unique(preferences.groups()))
-    notes = collected_notes(preferences.n_rows, n_queries, y, qid, [scores, sample_weight])
-    return _counts(preferences, log_odds, _distances(fine, float(np.ptp(log_odds))), average), notes
-
-
-def _in_parts(
-    y: Any, scores: Any, qid: Any, sample_weight: Any, fine: FloatArray, average: str
-) -> tuple[_Counts, list[str]] | None:
-    """Return the counts of rows in parts; None if they are in memory, or most queries in several parts."""
-    backend = backend_among(scores, y, qid, sample_weight)
-    if backend is None or qid is None or isinstance(y, Preferences):
-        return None
-    parts = backend.parts(scores, y, qid, sample_weight)
-    if (there := QueryParts.of(parts)) is None:
-        return None
-    largest = None if sample_weight is None else largest_weight(parts.chosen(3))
-    ends = np.array(parts.chosen(0).map(_ends))
-    distance = _distances(fine, float(ends[:, 1].max() - ends[:, 0].min()))
-    found = there.map(partial(_counts_of_rows, distance=distance, average=average, largest=largest))
-    notes = cut_notes(there.cut, there.places.n_queries, 3 if sample_weight is None else 4)
-    return _mean_counts([one for one in found if one is not None]), notes
-
-
-def _mean_counts(found: list[_Counts]) -> _Counts:
-    """Return the weighted mean of counts of different rows."""
-    if not found:
-        raise NoPairsError("There is nothing to compare: no query has two rows with different labels.")
-    weight = np.array([one.weight for one in found])
-    share = weight / weight.sum()
-    return _Counts(
-        found[0].distance,
-        np.tensordot(share, np.array([one.at_distance for one in found]), 1),
-        float(share @ [one.log_loss for one in found]),
-        sum(one.n_pairs for one in found),
-        float(weight.sum()),
-    )
-
-
-def _ends(scores: Any) -> tuple[float, float]:
-    found = as_vector(scores, "scores")
-    return float(found.min()), float(found.max())
-
-
-def _counts_of_rows(
-    scores: Any,
-    y: Any,
-    qid: Any,
-    weight: Any,
-    *,
-    distance: FloatArray,
-    average: str,
-    largest: float | None,
-) -> _Counts | None:
-    """Return the counts of some rows, None without pairs; `largest` is the largest weight of all rows."""
-    own = None if weight is None else largest_of(weight)
-    if own == 0:
-        return None
-    try:
-        preferences = as_preferences(y, qid, weight)
-    except NoPairsError:
-        return None
-    found = _counts(preferences, as_vector(scores, "scores", preferences.n_rows), distance, average)
-    if own is None or largest is None or average == "queries":
-        return found
-    return found._replace(weight=found.weight * (own / largest) ** 2)
+    return _Counts(distance, np.array(found), value, preferences.n_pairs)
 
 
 def _distances(probability: FloatArray, score_range: float) -> FloatArray:

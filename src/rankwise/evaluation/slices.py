@@ -66,8 +66,6 @@ def slices_of(data: EvaluationData, given: Mapping[str, ArrayLike] | Sequence[st
     found = []
     if _has_values_of_queries(data):
         found.append(Slice("Rows per query", True, _groups(data.query_sizes.astype(float))))
-    if given and data.X.shape[0] < data.n_given:
-        raise ValueError("slices must be None for rows on Dask; the page groups queries by their sizes.")
     found += [_slice(data, name, values) for name, values in _columns(data, given).items()]
     return [one for one in found if len(set(one.groups)) > 1]
 

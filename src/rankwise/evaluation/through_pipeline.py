@@ -11,7 +11,6 @@ from sklearn.preprocessing import StandardScaler
 from rankwise.core.checks import as_codes
 from rankwise.core.pipelines import before_last_step, last_step, scales_queries
 from rankwise.core.types import FloatArray
-from rankwise.data.backends import in_memory
 from rankwise.estimators.base import positions_within
 from rankwise.evaluation.models import scores_of
 from rankwise.evaluation.names import feature_names, model_name
@@ -62,7 +61,7 @@ def rank(model: Any, X: Any, qid: ArrayLike | None = None) -> NDArray[np.int64]:
     >>> rankwise.rank(model, X)
     array([2, 0, 1])
     """
-    model, X, qid = fitted_model(model), in_memory(X), in_memory(qid)
+    model = fitted_model(model)
     rows = X if hasattr(X, "shape") else np.asarray(X)
     scores = scores_of(model, rows, model_name(model), qid)
     query = np.zeros(len(scores), dtype=np.int64) if qid is None else as_codes(qid, "qid", len(scores))[1]
@@ -159,7 +158,7 @@ def inference(model: Any, X: Any, y: Any, *, qid: ArrayLike | None = None, **opt
     >>> bool(rankwise.inference(model, X, y).p_values[2] < 1e-6)  # the body-mass index
     True
     """
-    model, X, qid = fitted_model(model), in_memory(X), in_memory(qid)
+    model = fitted_model(model)
     ranker = last_step(model)
     if not hasattr(ranker, "inference"):
         raise TypeError(

@@ -17,7 +17,7 @@ from sklearn.utils import get_tags, indexable
 from rankwise.core.checks import as_alphas, as_array, check_count
 from rankwise.core.pipelines import last_step
 from rankwise.core.types import FloatArray
-from rankwise.data.row_parts import some_rows
+from rankwise.data.rows import some_rows
 from rankwise.metrics import wmw
 from rankwise.preferences import NoPairsError
 from rankwise.preferences.order_graph import present_edges

@@ -10,7 +10,6 @@ from numpy.typing import ArrayLike, NDArray
 
 from rankwise.core.checks import as_codes, as_vector, check_choice, check_count
 from rankwise.core.types import FloatArray, FloatVector
-from rankwise.data.backends import in_memory
 from rankwise.losses.pair_sums import partner_sums
 from rankwise.metrics.intervals import Estimate, clustered, error_estimate, estimate_over_rows
 from rankwise.preferences import Preferences
@@ -158,7 +157,7 @@ def _with_clusters(found: _Concordance | _PairConcordance, cluster: Any) -> Esti
     """Return the estimate with clusters of rows as the units, if they are given."""
     if cluster is None:
         return found.estimate()
-    codes = as_codes(in_memory(cluster), "cluster", len(found.preferences))[1]
+    codes = as_codes(cluster, "cluster", len(found.preferences))[1]
     return clustered(found.estimate(), found.preferences, codes)
 
 
@@ -184,14 +183,14 @@ class _PairConcordance:
     """Preferences without queries, and scores."""
 
     def __init__(self, y: Any, scores: ArrayLike):
-        self.preferences = y if isinstance(y, Preferences) else Preferences.from_scores(in_memory(y))
+        self.preferences = y if isinstance(y, Preferences) else Preferences.from_scores(y)
         if self.preferences.has_queries:
             raise ValueError(
                 "y has queries; `rankwise.evaluation.evaluate` computes the interval of the ranking error "
                 "over queries."
             )
         self.preferences.require_pairs()
-        found = as_vector(in_memory(scores), "scores", len(self.preferences))
+        found = as_vector(scores, "scores", len(self.preferences))
         self.error = error_estimate(self.preferences, found, "pairs")
 
     def index(self) -> float:
@@ -210,7 +209,7 @@ class _Concordance:
         check_choice(weights, "weights", WEIGHTS)
         self.ranking = as_survival(y, "y")
         self.ranking.require_pairs()
-        self.scores = as_vector(in_memory(scores), "scores", len(self.ranking))
+        self.scores = as_vector(scores, "scores", len(self.ranking))
         self.weights, self.tau = weights, tau
         self.censoring = None if censoring is None else as_survival(censoring, "censoring")
 

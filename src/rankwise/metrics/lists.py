@@ -8,7 +8,6 @@ from numpy.typing import ArrayLike
 from rankwise.core.checks import check_choice
 from rankwise.core.types import FloatArray
 from rankwise.metrics.list_terms import check_gains, discounts, expected_reciprocal, relative_gains
-from rankwise.metrics.parts import by_query
 from rankwise.metrics.rows import RankedRows, Undefined, columns_of, share, summary
 from rankwise.preferences import Preferences
 
@@ -63,9 +62,7 @@ def ndcg(
     """
     check_choice(gain, "gain", ("exponential", "linear"))
     _check_k(k)
-    value, importance = by_query(
-        _of_lists, y, scores, qid, of_lists=ndcg_of_lists, name="ndcg", k=k, gain=gain
-    )
+    value, importance = _of_lists(y, scores, qid, of_lists=ndcg_of_lists, name="ndcg", k=k, gain=gain)
     return summary(value, "ndcg", "a query needs a label above 0", undefined, per_query, importance)
 
 
@@ -113,8 +110,7 @@ def average_precision(
     >>> average_precision([1, 0, 2, 0], [0.9, 0.8, 0.7, 0.1])
     0.8333333333333333
     """
-    value, importance = by_query(
-        _of_lists,
+    value, importance = _of_lists(
         y,
         scores,
         qid,
@@ -170,8 +166,7 @@ def reciprocal_rank(
     >>> reciprocal_rank([0, 1], [0.5, 0.5])
     0.75
     """
-    value, importance = by_query(
-        _of_lists,
+    value, importance = _of_lists(
         y,
         scores,
         qid,
@@ -225,8 +220,7 @@ def precision(
     0.6666666666666666
     """
     _check_k(k)
-    value, importance = by_query(
-        _of_lists,
+    value, importance = _of_lists(
         y,
         scores,
         qid,
@@ -242,7 +236,7 @@ _NO_RELEVANT = "a query needs a row with a label above relevant_above"
 
 
 def _of_lists(
-    y: Any, scores: Any, qid: Any, _: Any, *, of_lists: Any, name: str, **options: Any
+    y: Any, scores: Any, qid: Any, *, of_lists: Any, name: str, **options: Any
 ) -> tuple[FloatArray, FloatArray | None]:
     labels, scores, query, importance = columns_of(y, scores, qid, name)
     return of_lists(labels, RankedRows.by(scores, query), **options), importance

@@ -5,11 +5,9 @@ from typing import Any, Literal, cast
 import numpy as np
 from numpy.typing import ArrayLike
 
-from rankwise.core.checks import as_codes, as_vector, as_weights, check_choice
+from rankwise.core.checks import as_array, as_codes, as_vector, as_weights, check_choice
 from rankwise.core.types import FloatArray, IntArray
-from rankwise.data.backends import backend_among, in_memory
 from rankwise.losses import Logistic
-from rankwise.metrics.parts import by_query
 from rankwise.metrics.rows import RankedRows, Undefined, columns_of, share, summary
 from rankwise.metrics.violations import (
     Ties,
@@ -116,7 +114,7 @@ def disagreement_error(preferences: Preferences, scores: ArrayLike, *, ties: Tie
             f"preferences must be a rankwise Preferences, got {type(preferences).__name__}; "
             "for labels use ranking_error."
         )
-    violations = violations_of(preferences, as_vector(in_memory(scores), "scores", len(preferences)))
+    violations = violations_of(preferences, as_vector(scores, "scores", len(preferences)))
     if not violations.total.any():
         raise ValueError("disagreement_error is undefined: no pair has a positive weight.")
     return float(violations.errors(ties).sum() / violations.total.sum())
@@ -164,37 +162,20 @@ def pair_log_loss(
     >>> round(pair_log_loss([2, 1, 0], [1.0, 0.0, 0.0]), 4)
     0.4399
     """
-    is_remote = backend_among(y, scores, qid, sample_weight) is not None
-    if not is_remote and not per_query:
-        return Logistic(as_preferences(y, qid, sample_weight), average=average).value(scores)
-    losses, total, importance = by_query(_log_losses, y, scores, qid, sample_weight, weighted=(1,))
-    known = total > 0
-    if per_query:
-        return np.where(known, losses, np.nan) if is_remote else losses
-    weight = (importance * total if average == "pairs" else importance)[known]
-    if not known.any():
-        raise NoPairsError("pair_log_loss is undefined: no query has two rows with different labels.")
-    return float(weight @ losses[known] / weight.sum())
-
-
-def _log_losses(
-    y: Any, scores: Any, qid: Any, sample_weight: Any
-) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """Return the loss of each query, NaN without pairs, the weight of its pairs, and its own in the mean."""
+    if not per_query:
+        return Logistic(as_preferences(y, qid, sample_weight), average=average).value(as_array(scores))
     try:
         preferences = as_preferences(y, qid, sample_weight)
     except NoPairsError:
-        n_queries = columns_of(y, scores, qid, "pair_log_loss").query.max() + 1
-        return np.full(n_queries, np.nan), np.zeros(n_queries), np.ones(n_queries)
+        return np.full(columns_of(y, scores, qid, "pair_log_loss").query.max() + 1, np.nan)
     found = as_vector(scores, "scores", preferences.n_rows)
-    total, importance = preferences.by_query(preferences.total_weight()), preferences.query_importance()
     if not preferences.has_queries:
-        return np.array([Logistic(preferences).value(found)]), total, importance
+        return np.array([Logistic(preferences).value(found)])
     query = preferences.groups()
     parts = np.split(
         np.argsort(query, kind="stable"), np.cumsum(np.unique(query, return_counts=True)[1])[:-1]
     )
-    return np.array([_log_loss(preferences[rows], found[rows]) for rows in parts]), total, importance
+    return np.array([_log_loss(preferences[rows], found[rows]) for rows in parts])
 
 
 def _log_loss(query: Preferences, scores: FloatArray) -> float:
@@ -247,13 +228,12 @@ def wmw(
         if sample_weight is not None:
             raise ValueError("sample_weight must be None when y is a Preferences, which has its own.")
         if y.edge_codes is not None:
-            return _mean_over_edges(violations_of(y, as_vector(in_memory(scores), "scores", y.n_rows)), ties)
+            return _mean_over_edges(violations_of(y, as_vector(scores, "scores", y.n_rows)), ties)
         if not y.is_complete or y.has_queries:
             raise TypeError(
                 f"wmw needs a Preferences.from_order, got {y!r}; ranking_error accepts any preferences."
             )
         sample_weight, y = y.weight, cast(FloatArray, y.labels)
-    y, scores, sample_weight = map(in_memory, (y, scores, sample_weight))
     class_of_row = as_codes(y, "y")[1]
     scores = as_vector(scores, "scores", class_of_row.size)
     weight = None if sample_weight is None else as_weights(sample_weight, "sample_weight", len(scores))
@@ -313,14 +293,10 @@ def kendall_tau(
     >>> kendall_tau([3, 2, 1, 1, 0], [0.9, 0.1, 0.5, 0.3, 0.2], qid=[7, 7, 7, 4, 4], per_query=True)
     array([1.        , 0.33333333])
     """
-    tau, importance = by_query(_taus, y, scores, qid)
+    labels, scores, query, importance = columns_of(y, scores, qid, "kendall_tau")
+    tau = tau_of(violations_within(labels, scores, query), RankedRows.by(scores, query))
     reason = "a query needs two different labels and two different scores"
     return summary(tau, "kendall_tau", reason, undefined, per_query, importance)
-
-
-def _taus(y: Any, scores: Any, qid: Any, _: Any) -> tuple[FloatArray, FloatArray | None]:
-    labels, scores, query, importance = columns_of(y, scores, qid, "kendall_tau")
-    return tau_of(violations_within(labels, scores, query), RankedRows.by(scores, query)), importance
 
 
 def tau_of(violations: Violations, ranked: RankedRows) -> FloatArray:
@@ -339,6 +315,6 @@ def _query_errors(
     preferences: Preferences, scores: ArrayLike, ties: Ties
 ) -> tuple[FloatArray, FloatArray, FloatArray]:
     """Return per query the weight of the errors, of all pairs, and in the mean."""
-    violations = violations_of(preferences, as_vector(in_memory(scores), "scores", len(preferences)))
+    violations = violations_of(preferences, as_vector(scores, "scores", len(preferences)))
     wrong, total = preferences.by_query(violations.errors(ties)), preferences.by_query(violations.total)
     return wrong, total, preferences.query_importance()

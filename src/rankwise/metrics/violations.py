@@ -9,7 +9,6 @@ from numpy.typing import ArrayLike
 
 from rankwise.core.types import FloatArray, IntArray
 from rankwise.losses.pair_sums import misordered_weight
-from rankwise.metrics.parts import by_query
 from rankwise.metrics.rows import columns_of
 from rankwise.preferences import NoPairsError, Preferences
 
@@ -36,11 +35,7 @@ def violations_of(preferences: Preferences, scores: FloatArray) -> Violations:
 
 
 def label_violations(y: Any, scores: Any, qid: Any, sample_weight: Any) -> Violations:
-    """Return the weights of the pairs of labels within queries, in memory or in parts."""
-    return Violations(*by_query(_label_violations, y, scores, qid, sample_weight, weighted=(0, 1, 2)))
-
-
-def _label_violations(y: Any, scores: Any, qid: Any, sample_weight: Any) -> Violations:
+    """Return the weights of the pairs of labels within queries."""
     labels, scores, query, _ = columns_of(y, scores, qid, "ranking_error")
     return violations_within(labels, scores, query, sample_weight)
 

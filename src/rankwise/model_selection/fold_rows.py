@@ -11,9 +11,6 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from rankwise.core.checks import as_array, check_count, is_constant
-from rankwise.data.backends import in_memory
-from rankwise.data.design import Design
-from rankwise.data.shared_passes import SharedPasses
 from rankwise.model_selection.splits import QueryKFold
 from rankwise.model_selection.tunable import Problem
 from rankwise.preferences import NoPairsError, Preferences, as_preferences
@@ -65,7 +62,7 @@ class FoldRows:
     Parameters
     ----------
     problem : Problem
-        All rows, in memory or elsewhere; folds of rows elsewhere are masks, and share passes over them.
+        All rows.
     y : array of shape (n_rows,), optional
         The labels, for scorers that see them in place of preferences.
     pooled : bool
@@ -78,8 +75,6 @@ class FoldRows:
         self.problem, self.pooled, self.is_kernel_matrix = problem, pooled, is_kernel_matrix
         self.y = None if y is None else as_array(y)
         self.held_out = [as_preferences(output) for output in problem.outputs]
-        X, is_table = problem.X, hasattr(type(problem.X), "passes")  # a column may have that name
-        self.passes = SharedPasses(X) if isinstance(X, Design) else X.passes if is_table else None
         self._known: dict[int, tuple[Part, Part]] = {}
         # The test rows of folds without pairs to learn from; their fit is the zero function.
         self.untrained: list[NDArray[np.int64]] = []
@@ -103,11 +98,10 @@ class FoldRows:
             splitter = kind(int(cv), shuffle=True, random_state=seed)
             X = np.empty((self.problem.X.shape[0], 0))
             return self._with_pairs(splitter.split(X, None if several else self.held_out[0]))
-        y, qid = in_memory(y), in_memory(qid)
+        y, qid = (None if one is None else as_array(one) for one in (y, qid))
         if isinstance(cv, QueryKFold) and qid is None:
             y = self.held_out[0]  # with its queries, or as one ranking
-        X = self.problem.X if self.passes is None else np.broadcast_to(0.0, (self.problem.X.shape[0], 1))
-        return self._with_pairs(check_cv(cv).split(X, y, groups=qid))
+        return self._with_pairs(check_cv(cv).split(self.problem.X, y, groups=qid))
 
     def _with_pairs(self, splits: Iterable[RowFold]) -> list[Fold]:
         kept: list[Fold] = []
@@ -172,24 +166,22 @@ class FoldRows:
         """Return the training and the held-out part of a fold."""
         whole = self.problem
         if isinstance(fold, PairFold):
-            X = whole.X if self.passes is None else self.passes.part(np.arange(whole.X.shape[0]))
-            return Parts(replace(whole, X=X, outputs=[fold.train]), X, [fold.test], fold.test)
+            return Parts(replace(whole, outputs=[fold.train]), whole.X, [fold.test], fold.test)
         if isinstance(fold, Validation):
             y = fold.outputs[0] if fold.y is None else fold.y
             return Parts(whole, fold.X, fold.outputs, y)
         train, test = fold
-        if self.passes is None:
-            X_train, X_test = whole.X[train], whole.X[test]
-        else:
-            rows = np.arange(whole.X.shape[0])  # splits may be masks
-            X_train, X_test = self.passes.part(rows[train]), self.passes.part(rows[test])
-        if self.is_kernel_matrix:  # of a kernel matrix, the columns of the training rows
-            X_train, X_test = X_train[:, train], X_test[:, train]
+        X_train, X_test = (self.columns_for(whole.X[rows], fold) for rows in (train, test))
         judged = self.judged_by(fold)
         learned = replace(whole, X=X_train, outputs=[whole.outputs[k][train] for k in judged])
         held_out = [output[test] for output in self.held_out]
         y = held_out[0] if self.y is None else self.y[test]
         return Parts(learned, X_test, held_out, y, judged)
+
+    def columns_for(self, rows: Any, fold: Any) -> Any:
+        """Return the columns of rows that a fit to a fold takes: of a kernel matrix, the training rows."""
+        is_plain = not self.is_kernel_matrix or isinstance(fold, PairFold | Validation)
+        return rows if is_plain else rows[:, fold[0]]
 
 
 def rows_held_out_once(folds: list[Fold], n_rows: int) -> list[NDArray[np.int64]]:

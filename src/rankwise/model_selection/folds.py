@@ -6,7 +6,7 @@ import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
-from functools import cached_property, partial
+from functools import cached_property, singledispatch
 from typing import Any
 
 import numpy as np
@@ -42,7 +42,7 @@ class Folds(HeldOut):
     model : Tunable
         It is fitted many times; its alpha does not matter.
     problem : Problem
-        All rows, in memory or elsewhere; folds of rows elsewhere are masks, and share passes over them.
+        All rows.
     scoring : str, callable or Scoring
         What `as_scoring` takes: the name of a measure or a scorer.
     y : array of shape (n_rows,), optional
@@ -66,17 +66,16 @@ class Folds(HeldOut):
         self.held_out = self.rows.held_out
         self.design: Design | None = None  # all rows in the function space, if it is known
         self.splits: list[Fold] = []
-        self._passes = self.rows.passes
         self._warned: set[str] = set()
         self._is_stopped = False  # whether kinks have stopped the descents of all folds
         self._fits: list[Any] = []  # to each fold, which continue from the last alpha
         self._states: list[Any] = []  # of fits that are not kept
         self._is_ahead = False  # whether fits of later alphas are done already
         self._needs_models = self.criterion.scorer is not None and self.criterion.from_scores is None
-        if self._passes is not None and self._needs_models:
+        location = getattr(problem.X, "location", None)
+        if location is not None and self._needs_models:
             raise ValueError(
-                f"A scorer takes rows in memory, but X is {problem.X.location}; give the name of a measure "
-                "as scoring."
+                f"A scorer takes rows in memory, but X is {location}; give the name of a measure as scoring."
             )
 
     def candidates(self, alphas: ArrayLike | None = None) -> FloatArray:
@@ -107,7 +106,7 @@ class Folds(HeldOut):
         if self.criterion.scorer is None:
             yield from self._errors_of_refits(rest)
         else:
-            yield from self._scored(rest) if self._passes is None else self._scored_elsewhere(rest)
+            yield from self._scored(rest)
 
     def scores(self, values: FloatArray) -> Iterator[Judged]:
         """Yield for each alpha what each fold holds out: the preferences, and scores (n_outputs, n_rows).
@@ -253,18 +252,9 @@ class Folds(HeldOut):
                 found[:, judged] = scores[:, judged]
                 yield [output[test] for output in self.held_out], found
             return
-
-        def scores_of(part: Parts) -> FloatArray:
-            return np.array(list(self._scores_along(self.model.fits(part.train), part, values)))
-
-        if self._passes is None:
-            for fold in self.splits:
-                part = self.rows.parts(fold)
-                yield part.held_out, scores_of(part)
-            return
-        parts = list(map(self.rows.parts, self.splits))
-        found = self._passes.run([partial(scores_of, part) for part in parts])
-        yield from zip((part.held_out for part in parts), found, strict=True)
+        for fold in self.splits:
+            part = self.rows.parts(fold)
+            yield part.held_out, np.array(list(self._scores_along(self.model.fits(part.train), part, values)))
 
     def _advanced(
         self,
@@ -276,7 +266,7 @@ class Folds(HeldOut):
 
         The folds advance together, unless their rows take too much memory.
         """
-        if self._passes is None and _copied_bytes(self.problem.X, self.splits) > MOST_BYTES:
+        if _copied_bytes(self.problem.X, self.splits) > MOST_BYTES:
             whole = [self._whole_path(along, part, values, k) for k, part in enumerate(parts)]
             for number in range(len(values)):
                 self._is_ahead = number < len(values) - 1
@@ -286,10 +276,7 @@ class Folds(HeldOut):
             self._fits = [self._fits_of(part, k) for k, part in enumerate(parts)]
         paths = [along(fits, part, values) for fits, part in zip(self._fits, parts, strict=True)]
         for _ in values:
-            if self._passes is None:
-                yield [next(path) for path in paths]
-            else:
-                yield self._passes.run([partial(next, path) for path in paths])
+            yield [next(path) for path in paths]
 
     def _whole_path(self, along: Callable[..., Iterator[Any]], part: Parts, values: Any, k: int) -> list[Any]:
         """Follow the fits of one part over all alphas, and keep their last state alone."""
@@ -318,6 +305,9 @@ class Folds(HeldOut):
             raise ValueError("A scorer judges models of one output; give the name of a measure as scoring.")
         parts, scorer = [self.rows.parts(fold) for fold in self.splits], self.criterion.scorer
         assert scorer is not None
+        if not self._needs_models and not isinstance(self.splits[0], Validation):
+            yield from self._scored_by_all_rows(parts, values)
+            return
 
         def errors_along(fits: Any, part: Parts, values: FloatArray) -> Iterator[float]:
             for model in fits.models(values):
@@ -328,11 +318,10 @@ class Folds(HeldOut):
         for found in self._advanced(parts, values, errors_along):
             yield np.array([found])
 
-    def _scored_elsewhere(self, values: FloatArray) -> Iterator[FloatArray]:
-        """Yield the errors by the scores of all rows, which are not in memory."""
-        assert self._passes is not None, "rows are elsewhere"
-        rows = self._passes.part(np.arange(self.problem.X.shape[0]))
-        parts = [self.rows.parts(fold)._replace(X_test=rows) for fold in self.splits]
+    def _scored_by_all_rows(self, parts: list[Parts], values: FloatArray) -> Iterator[FloatArray]:
+        """Yield the errors by the scores of training and held-out rows, without models."""
+        everywhere = [self.rows.columns_for(self.problem.X, fold) for fold in self.splits]
+        parts = [part._replace(X_test=rows) for part, rows in zip(parts, everywhere, strict=True)]
         for found in self._advanced(parts, values, self._scores_along):
             of_folds = zip(self.splits, found, strict=True)
             yield np.array([[self._error(fold, scores[0]) for fold, scores in of_folds]])
@@ -357,6 +346,12 @@ class Folds(HeldOut):
         if from_scores is not None:
             return from_scores(train.preferences, scores[train.rows], test.preferences, held_out)
         return float(self.judged([test.preferences], held_out[None])[0])
+
+
+@singledispatch
+def folds_for(preferences: Any, *arguments: Any) -> Folds:
+    """Return the `Folds` of a problem with these preferences; a backend has its own for its own."""
+    return Folds(*arguments)
 
 
 def _copied_bytes(X: Any, folds: list[Fold]) -> float:

@@ -84,9 +84,6 @@ class Preferences(ABC):
         Whether, in addition, all pairs of a query weigh the same, so that pairs can be counted.
     has_unit_magnitudes : bool
         Whether the magnitude of every pair is 1.
-    stays_with_rows : bool
-        Whether the labels are where the rows of a design are; it then evaluates losses: see
-        `Design.placed_for`.
 
     Examples
     --------
@@ -108,7 +105,6 @@ class Preferences(ABC):
     event: FloatVector | None = None
     edge_codes: NDArray[np.int32] | None = None
     orders_labels = is_complete = counts_pairs = has_unit_magnitudes = lists_pairs = False
-    stays_with_rows = False
 
     if TYPE_CHECKING:  # each is defined beside its structure, and put here by `rankwise.preferences`
         from_scores = staticmethod(scores.from_scores)
@@ -116,6 +112,10 @@ class Preferences(ABC):
         from_pairs = staticmethod(pair_list.from_pairs)
         from_order = staticmethod(order_graph.from_order)
         from_clicks = staticmethod(click_pairs.from_clicks)
+
+    def placed(self, design: Any, loss: Any) -> tuple[Any, Any]:
+        """Return a design, and a loss of these preferences, where the preferences are."""
+        return design, loss
 
     @property
     def shape(self) -> tuple[int]:

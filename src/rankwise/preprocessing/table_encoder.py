@@ -12,7 +12,6 @@ from sklearn.utils.validation import check_array, check_is_fitted, validate_data
 from rankwise.core.checks import check_count
 from rankwise.core.memory import require_memory
 from rankwise.core.types import FloatArray, FloatVector, IntVector
-from rankwise.data.backends import backend_of
 from rankwise.data.columns import (
     CATEGORY,
     MOST_WORDS,
@@ -207,11 +206,6 @@ class TableEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
 
     def _columns(self, X: Any, reset: bool) -> list[Any]:
         """Return the columns of a frame, or those of an array as numbers."""
-        if (backend := backend_of(X)) is not None:
-            raise ValueError(
-                f"TableEncoder needs rows in memory, but X is {backend.name}: fit a pipeline with it by "
-                "rankwise.distributed.fit_pipeline."
-            )
         if is_frame(X):
             validate_data(self, X, reset=reset, skip_check_array=True)
             if len(X) == 0:

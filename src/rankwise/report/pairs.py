@@ -50,7 +50,7 @@ class PairData:
         self._choose_features()
 
     def _checked(self, pair: tuple[int, int]) -> tuple[int, int]:
-        numbers = self.data.numbers
+        numbers = self.data.row_numbers
         place = {int(number): k for k, number in enumerate(numbers)}
         if len(pair) != 2 or pair[0] == pair[1] or any(row not in place for row in pair):
             raise ValueError(

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from functools import cached_property
 from html import escape
 from typing import TYPE_CHECKING, Any
@@ -12,11 +11,15 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from rankwise.core.backends import require_in_memory
+from rankwise.core.pipelines import has_probabilities
 from rankwise.core.text import escaped, listed, plural, share, short
 from rankwise.evaluation import Difference, Measured
+from rankwise.evaluation.comparison import comparison_of
 from rankwise.evaluation.contributions import contributions_of
-from rankwise.evaluation.data import EvaluationData
-from rankwise.evaluation.measures import RANKS, named_measure
+from rankwise.evaluation.data import named_models
+from rankwise.evaluation.evaluated import evaluated_rows
+from rankwise.evaluation.measures import RANKS, Choice, named_measure
 from rankwise.evaluation.names import row_names_of
 from rankwise.evaluation.single_feature import SingleFeature, best_single_feature
 from rankwise.evaluation.slices import slices_of
@@ -26,7 +29,6 @@ from rankwise.io.atomic import atomic_write
 from rankwise.preferences import Preferences
 from rankwise.report.about import about, cautions
 from rankwise.report.curves import curves_section
-from rankwise.report.evaluated import evaluated
 from rankwise.report.interactions import interactions_section
 from rankwise.report.learned import learned_section
 from rankwise.report.page import page, paragraph
@@ -62,10 +64,7 @@ class Report:
     ----------
     model : estimator, Pipeline, fitted search, or array of shape (n_rows,)
         A fitted ranker of this library, a scikit-learn estimator with one score per row, or the scores.
-    X : array, sparse matrix or frame of shape (n_rows, n_features), or rows on Dask
-        Rows on Dask stay on the workers if each query is in one partition, apart from those of the queries
-        that the page lists and of a random sample for sections that pool rows. Otherwise all are collected.
-        The page states which.
+    X : array, sparse matrix or frame of shape (n_rows, n_features)
     y : array of shape (n_rows,), or Preferences
         Labels, higher is better; for `OrdinalSVM` and `HullRanker` their classes. A `Preferences` of any kind
         has its own queries, weights and censored rows: the fraction of pairs in the right order equals
@@ -97,7 +96,7 @@ class Report:
         intervals and p-values, and the explanation of a pair states whether its order is sure.
     tried : sequence of dict, optional
         What a search has tried, as in the metadata of a saved `AutoRanker`; by default that of the model.
-    row_names : sequence of str, or column on Dask, optional
+    row_names : sequence of str, optional
         The names of the rows, such as document ids, by which the page calls them; by default the index of a
         frame if it has text, and else the numbers of the rows.
     slices : dict of name to array of shape (n_rows,), or names of columns of X, optional
@@ -148,17 +147,22 @@ class Report:
     ) -> None:
         self.tried = model.tried_.as_dicts() if tried is None and hasattr(model, "tried_") else tried or []
         model, others = fitted_model(model), {key: fitted_model(one) for key, one in (models or {}).items()}
-        found = evaluated(
-            model, X, y, qid, models=others, name=name, feature_names=feature_names, pair=pair, at=at,
-            relevant_above=relevant_above, seed=random_state,
+        require_in_memory(X, "A report", "take a sample of whole queries")
+        found = evaluated_rows(
+            named_models(model, others, name), X, y, qid, Choice(at=at, relevant_above=relevant_above),
+            more=[named_measure("log_loss")] if has_probabilities(model) else [],
+            seed=random_state, feature_names=feature_names,
         )  # fmt: skip
-        self.data, self.sample, self.notes = found.data, found.sample, found.notes
+        assert found.data is not None, "rows are in memory"
+        self.data, self.notes = found.data, found.notes
         self.data.row_names = row_names_of(row_names, self.data)
         self.title = f"{self.data.name}: how well it ranks, and why" if title is None else title
-        self.pair, self.about, self.inference = pair, dict(about or {}) | found.facts, inference
+        self.pair, self.about, self.inference = pair, dict(about or {}), inference
         self.slices = slices_of(self.data, slices or {})
-        self.measures: dict[str, list[Measured]] = found.comparison.measures
-        self.differences: list[Difference] = found.comparison.differences
+        comparison = comparison_of(found.measured)
+        comparison.measures[self.data.name] += found.more
+        self.measures: dict[str, list[Measured]] = comparison.measures
+        self.differences: list[Difference] = comparison.differences
 
     def headline(self) -> str:
         """Summarise the results in a few sentences.
@@ -172,8 +176,7 @@ class Report:
     def baseline(self) -> str:
         """State what chance and the best single feature of these rows give.
 
-        The feature is chosen by the labels of the same rows, which favours it. Rows that stay on workers have
-        no such feature.
+        The feature is chosen by the labels of the same rows, which favours it.
 
         Returns
         -------
@@ -190,7 +193,7 @@ class Report:
 
     @cached_property
     def _single_feature(self) -> SingleFeature | None:
-        return None if self.data.X.shape[0] < self.data.n_given else best_single_feature(self.data)
+        return best_single_feature(self.data)
 
     def to_html(self) -> str:
         """Return the whole page.
@@ -207,10 +210,10 @@ class Report:
             ranking_section(data),
             slices_section(data, self.measures, self.slices),
             survival_section(data),
-            shapes_section(self.sample),
-            reliability_section(self.sample),
+            shapes_section(data),
+            reliability_section(data),
             curves_section(data),
-            interactions_section(self.sample),
+            interactions_section(data),
             reasons_section(data, effects, errors, self.pair),
             what_if_section(data, effects, errors),
             learned_section(data),
@@ -239,13 +242,7 @@ class Report:
         return named_measure("error").of(data.scored(), data.name)
 
     def _effects(self) -> Weights | None:
-        found = self._effects_on(self.data)
-        if found is None or self.sample is self.data:
-            return found
-        pooled = self._effects_on(self.sample)
-        return found if pooled is None else replace(found, spread=pooled.spread)
-
-    def _effects_on(self, data: EvaluationData) -> Weights | None:
+        data = self.data
         given = data.models[data.name], data.X, data.feature_names, data.qid
         parts = contributions_of(*given)
         weights = weights_of(*given) if parts is None else None

@@ -13,7 +13,7 @@ import scipy.sparse as sp
 
 from rankwise.core.pipelines import last_step
 from rankwise.core.types import FloatArray, IntArray
-from rankwise.data.row_parts import some_rows
+from rankwise.data.rows import some_rows
 from rankwise.evaluation.data import EvaluationData
 from rankwise.evaluation.weights import Weights, by_size
 from rankwise.export.scaling import scaling_of

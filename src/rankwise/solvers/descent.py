@@ -273,7 +273,7 @@ def in_lockstep(design: Design, runs: list[Generator[Request, FloatVector, Any]]
         for product, vectors in asked.items():
             if vectors:
                 rows: Any = list(vectors.values())
-                rows = np.stack(rows) if isinstance(rows[0], np.ndarray) else rows  # else they are remote
+                rows = np.stack(rows) if isinstance(rows[0], np.ndarray) else rows  # else they are elsewhere
                 answers.update(zip(vectors, getattr(design, product)(rows), strict=True))
     return results
 

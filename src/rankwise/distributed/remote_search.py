@@ -4,16 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
-from numbers import Integral
 from typing import Any
 
 import numpy as np
 
 from rankwise.core.types import FloatArray
+from rankwise.distributed.remote_labels import RemotePreferences
 from rankwise.model_selection.folds import Folds
-
-# The measures that are means over queries with pairs, or over pairs.
-PAIR_MEASURES = ("error", "concordance", "log_loss")
 
 
 class RemoteFolds(Folds):
@@ -49,12 +46,6 @@ class RemoteFolds(Folds):
         return np.concatenate(found)[None]
 
 
-def suits_remote_search(cv: Any, scoring: Any, pooled: bool) -> bool:
-    """Return whether folds are of queries, each judged by a mean over its pairs.
-
-    Examples
-    --------
-    >>> suits_remote_search(5, "error", False), suits_remote_search(5, "ndcg@10", False)
-    (True, False)
-    """
-    return isinstance(cv, Integral) and isinstance(scoring, str) and scoring in PAIR_MEASURES and not pooled
+def remote_folds_for(preferences: RemotePreferences, *arguments: Any) -> RemoteFolds:
+    """Return the folds of a problem whose labels are on the workers."""
+    return RemoteFolds(*arguments)
