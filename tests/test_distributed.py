@@ -1,6 +1,5 @@
 """Rows on Dask: the same solutions as in memory, wherever the borders of the partitions lie."""
 
-import logging
 import pickle
 import subprocess
 import sys
@@ -123,19 +122,6 @@ def test_queries_of_one_row_do_not_count(solver):
     there = clone(model).fit(dask_rows(), y, **columns)
     here = clone(model).fit(X[others], y[others], qid=columns["qid"][others])
     np.testing.assert_allclose(there.coef_, here.coef_, rtol=0, atol=1e-8 * np.abs(here.coef_).max())
-
-
-@pytest.fixture(scope="module")
-def cluster():
-    options = {"n_workers": 2, "threads_per_worker": 1, "dashboard_address": ":0", "processes": True}
-    with distributed.LocalCluster(silence_logs=logging.CRITICAL, **options) as started:
-        yield started
-
-
-@pytest.fixture
-def client(cluster):
-    with distributed.Client(cluster) as connected:
-        yield connected
 
 
 WORKER_CASES = [

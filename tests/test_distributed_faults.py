@@ -254,9 +254,7 @@ def test_workers_that_are_silent_for_good_end_the_fit_and_keep_the_best_weights(
         dask.config.set({"rankwise.worker-timeout": 2.0})
 
     model = RankSVM(1e-3, tol=1e-9, callback=At(2, stop))
-    with dask.config.set(
-        {"rankwise.worker-timeout": 60.0}
-    ):  # until workers are stopped, however slow they are
+    with dask.config.set({"rankwise.worker-timeout": 60.0}):  # until they are stopped
         try:
             with pytest.raises(WorkersSilentError, match="No worker has sent a heartbeat for 2 s") as caught:
                 model.fit(da.from_array(X, chunks=(300, 6)), Y, qid=QID)

@@ -268,10 +268,10 @@ def test_the_weights_of_a_partition_may_all_be_zero(no_driver, kind):
     np.testing.assert_allclose(there.coef_, here.coef_, rtol=1e-6, atol=1e-9)
 
 
-@pytest.mark.parametrize("kind", [RankSVM, RankLogistic, RankRLS])
+@pytest.mark.parametrize("kind", [RankSVM, RankRLS])
 def test_labels_stay_on_the_workers_while_alpha_is_chosen(no_driver, kind):
     (X, y), qid = few_rows(), np.repeat(np.arange(12), 10)
-    model = kind("auto", tol=0.1).fit(in_pieces(X), in_pieces(y), qid=in_pieces(qid))
+    model = kind("auto", tol=0.3).fit(in_pieces(X), in_pieces(y), qid=in_pieces(qid))
     assert model.alpha_ > 0
 
 

@@ -166,7 +166,7 @@ def predicted_of(ranking: Any, data: Data) -> Any:
 
 
 def head_of(read: ScoredFile) -> FileHead:
-    """Return what the driver knows of a file."""
+    """Return the size of a file and the type of its queries, for the driver."""
     has_words = read.qid is not None and np.asarray(read.qid).dtype.kind in "OSU"
     return FileHead(len(read.y), read.qid is not None, has_words)
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from copy import copy
 from dataclasses import dataclass
-from functools import reduce
 from itertools import combinations
 from numbers import Integral
 from typing import Any, ClassVar
@@ -80,9 +79,6 @@ class BaseCurveRanker(PairProbability, PairwiseRanker):
         tags.input_tags.allow_nan = True
         return tags
 
-    def _scored(self, X: Any) -> FloatVector:
-        return reduce(np.add, self._terms(X))  # in one fixed order, whatever the number of rows
-
     def explain_pair(self, a: ArrayLike, b: ArrayLike) -> FloatVector:
         """Return the contribution of each feature to f(a) - f(b); they sum to the difference of the scores.
 
@@ -124,7 +120,8 @@ class BaseCurveRanker(PairProbability, PairwiseRanker):
         -------
         terms : array of shape (n_rows, n_features + n_interactions)
         """
-        return np.column_stack(list(self._terms(X)))
+        check_is_fitted(self)
+        return np.column_stack(list(self.function.terms(self.validated(X, reset=False))))
 
     @property
     def feature_importances_(self) -> FloatVector:
@@ -151,15 +148,6 @@ class BaseCurveRanker(PairProbability, PairwiseRanker):
         """The transformer of the fit, rebuilt from the attributes of the model."""
         tables: Tables = self.function
         return tables.features(**self._feature_parameters())
-
-    def _terms(self, X: Any) -> Any:
-        """Yield the contribution of each table to the score of each row: features first, then pairs."""
-        check_is_fitted(self)
-        rows, features = self.validated(X, reset=False), self.curve_features
-        for axis, values, x in zip(features.axes, self.values_, rows.T, strict=True):
-            yield axis.look_up(x, values)
-        for (cells, _), values in zip(features.cells(rows), self.pair_values_, strict=True):
-            yield values.ravel()[cells]
 
     def validated(self, X: Any, reset: bool) -> Any:
         """Check rows, and convert categories to numbers; `reset` stores the columns."""

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from functools import reduce
 from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from rankwise.core.stored import Array, Declaration, Value
-from rankwise.core.types import FloatArray
+from rankwise.core.types import FloatArray, FloatVector
 from rankwise.curves.axis import KINDS, Axis
 from rankwise.curves.features import CurveFeatures
 
@@ -41,6 +42,18 @@ class Tables:
         for name in AXES:
             setattr(features, name, getattr(self, name))
         return features
+
+    def terms(self, rows: FloatArray) -> Iterator[FloatVector]:
+        """Yield the contribution of each table to the score of each row: features first, then pairs."""
+        features = self.features()
+        for axis, values, x in zip(features.axes, self.values_, rows.T, strict=True):
+            yield axis.look_up(x, values)
+        for (cells, _), values in zip(features.cells(rows), self.pair_values_, strict=True):
+            yield values.ravel()[cells]
+
+    def scores(self, rows: FloatArray, n_threads: int = 1) -> FloatVector:
+        """Return the score of each row: the sum in one fixed order, whatever the number of rows."""
+        return reduce(np.add, self.terms(rows))
 
     def conflicts(self, n_features: int) -> Iterator[str]:
         """Yield the first attribute that contradicts others."""

@@ -92,8 +92,11 @@ class Design:
         """The number of entries that a product reads."""
         raise NotImplementedError(f"{type(self).__name__} does not define stored.")
 
-    def placed_for(self, loss: Any, tol: float) -> tuple[Design, Any]:
-        """Return the design and the loss to solve with; rows that are elsewhere may take the loss to them."""
+    def placed_for(self, loss: Any, tol: float | None = None) -> tuple[Design, Any]:
+        """Return the design and the loss to solve with; rows that are elsewhere may take the loss to them.
+
+        Without a tolerance they take only a loss of labels that are where the rows are.
+        """
         return self, loss
 
     def take(self, rows: Any) -> Design | None:
@@ -130,10 +133,6 @@ class Design:
         if total > 0:
             squares -= self.rmatvec(c) ** 2 / total
         return np.maximum(squares, 0.0)
-
-    def weighted_spreads(self, C: NDArray) -> NDArray[np.float64]:
-        """Return the `weighted_spread` for each row c of C, shape (len(C), n_features)."""
-        return np.stack([self.weighted_spread(c) for c in C])
 
     def column_spread(self, rows: NDArray[np.int64]) -> NDArray[np.float64]:
         """Return the standard deviation of each column over some of the rows; 1 if it is not known."""

@@ -27,11 +27,11 @@ from rankwise.distributed.faults import PartitionLostError, RoundLog, WorkersSil
 from rankwise.distributed.files import FileData, from_files
 from rankwise.distributed.part_columns import PartColumn
 from rankwise.distributed.remote_labels import RemotePreferences
-from rankwise.distributed.remote_search import remote_folds_for
+from rankwise.distributed.remote_folds import RemoteFolds
 from rankwise.distributed.whole_queries import WholeQueryDesign, no_scores
 from rankwise.distributed.whole_squares import remote_squares
 from rankwise.losses.least_squares import squares_of
-from rankwise.model_selection.folds import folds_for
+from rankwise.model_selection.folds import FOLDS_OF
 
 if TYPE_CHECKING:
     from rankwise.distributed.pipelines import fit_pipeline, fit_steps, lazy_predictions
@@ -59,5 +59,5 @@ __getattr__ = lazy_imports(__name__)[0]
 
 register(DaskBackend())
 squares_of.register(RemotePreferences, remote_squares)
-folds_for.register(RemotePreferences, remote_folds_for)
+FOLDS_OF[RemotePreferences] = RemoteFolds
 zero_scores.register(WholeQueryDesign, no_scores)

@@ -11,6 +11,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
+from rankwise.core.columns import require_same_columns
 from rankwise.core.text import listing
 from rankwise.core.types import FloatVector
 from rankwise.data.columns import column_names
@@ -89,6 +90,22 @@ def describe(block: Design) -> Description:
     return Description(block.shape[0], block.shape[1], int(values.size), problem, block.feature_names)
 
 
+def check_columns(blocks: Sequence[Description], expected: list[str] | None = None) -> None:
+    """Refuse blocks with unequal columns, or without the expected names."""
+    if not blocks:
+        raise ValueError("X has no partitions.")
+    whose = "X" if expected else "partition 0"
+    names = expected or blocks[0].feature_names
+    for number, block in enumerate(blocks):
+        if block.n_features != blocks[0].n_features:
+            raise ValueError(
+                f"Partition {number} of X has {block.n_features} features, but partition 0 has "
+                f"{blocks[0].n_features}."
+            )
+        if names and block.feature_names:
+            require_same_columns(names, block.feature_names, f"Partition {number} of X", whose)
+
+
 def all_finite(values: NDArray) -> bool:
     """Tell whether all numbers are finite, in pieces, as a memory map may be larger than memory."""
     step = max(1, (1 << 20) // max(1, values[:1].size))
@@ -128,11 +145,6 @@ def adjoint_each(block: Design, C: FloatVector) -> FloatVector:
 def adjoint_all(block: Design, *C: FloatVector) -> FloatVector:
     """Return X' c of the rows for each of several vectors c."""
     return block.rmatvecs(np.stack(C))
-
-
-def spread_sums_each(block: Design, C: FloatVector) -> FloatVector:
-    """Return the `spread_sums` for each row of C."""
-    return np.stack([spread_sums(block, c) for c in C])
 
 
 def part_scores(block: Design, part: NDArray[np.int64], functions: FloatVector) -> FloatVector:

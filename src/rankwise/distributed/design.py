@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from rankwise.core.columns import require_same_columns
 from rankwise.core.types import FloatVector
 from rankwise.data.design import Design
 from rankwise.distributed import blocks
@@ -18,7 +17,7 @@ from rankwise.distributed.codec import decode_scores, encode_counts
 from rankwise.distributed.collections import Partitions, as_partitions
 from rankwise.distributed.engine import Engine, Pinned, PinnedRows, identity
 from rankwise.distributed.partitioned import ENTRY_BYTES, PartitionedDesign
-from rankwise.distributed.remote_labels import RemoteRows
+from rankwise.distributed.remote_labels import RemotePreferences, RemoteRows
 from rankwise.losses import Hinge
 
 # The error of scores as a fraction of the tolerance; the error of the hinge loss is at most twice as large.
@@ -101,14 +100,19 @@ class DaskDesign(PartitionedDesign):
         design.feature_names = partitions.feature_names or descriptions[0].feature_names
         return design
 
-    def placed_for(self, loss: Any, tol: float) -> tuple[Design, Any]:
-        """Return the design and the loss to solve with, those for which a round moves the fewest bytes."""
+    def placed_for(self, loss: Any, tol: float | None = None) -> tuple[Design, Any]:
+        """Return the design and the loss to solve with, those for which a round moves the fewest bytes.
+
+        Without a tolerance, a loss of labels in memory stays there.
+        """
         from rankwise.distributed.whole_queries import whole_queries
 
+        if tol is None and not isinstance(loss.preferences, RemotePreferences):
+            return self, loss
         pair = whole_queries(self, loss)
         if pair is not None:
             return pair
-        if not self.engine.remote or not isinstance(loss, Hinge):
+        if tol is None or not self.engine.remote or not isinstance(loss, Hinge):
             return self, loss
         return self._for_hinge(loss, tol), loss
 
@@ -154,11 +158,6 @@ class DaskDesign(PartitionedDesign):
     def rmatvecs(self, C: NDArray) -> FloatVector:
         """Return X' c for each row c of C, in one round."""
         return self._sum(blocks.adjoint_each, np.asarray(C, dtype=np.float64), axis=1)
-
-    def weighted_spreads(self, C: NDArray) -> FloatVector:
-        """Return the weighted spread of each column for each row of C, in one round."""
-        sums = self._sum(blocks.spread_sums_each, np.asarray(C, dtype=np.float64), axis=1)
-        return np.stack([spread_of(one) for one in sums])
 
     def _rmatvec(self, c: NDArray) -> FloatVector:
         counts = encode_counts(c.ravel().astype(np.float64, copy=False), self._unit)
@@ -229,10 +228,6 @@ class DaskDesign(PartitionedDesign):
         bytes_held = ENTRY_BYTES * self.stored * len(rows) / max(1, self.shape[0])
         fits = self.engine.can_persist(bytes_held)
         held = Pinned(self.engine, make) if fits else PinnedRows(self.engine, make())
-        return self._with_blocks(held, shapes)
-
-    def _with_blocks(self, held: Pinned, shapes: list[blocks.Description]) -> Design:
-        """Return a design of the same kind with other blocks."""
         return DaskDesign(self.engine, held, shapes)
 
 
@@ -245,18 +240,8 @@ def spread_of(sums: FloatVector) -> FloatVector:
 
 def check_descriptions(descriptions: Sequence[blocks.Description], partitions: Partitions) -> None:
     """Refuse partitions with unequal columns or with invalid values."""
-    if not descriptions:
-        raise ValueError("X has no partitions.")
+    blocks.check_columns(descriptions, partitions.feature_names)
     for number, description in enumerate(descriptions):
-        if description.n_features != descriptions[0].n_features:
-            raise ValueError(
-                f"Partition {number} of X has {description.n_features} features, but partition 0 has "
-                f"{descriptions[0].n_features}."
-            )
-        expected = partitions.feature_names or descriptions[0].feature_names
-        if expected and description.feature_names:
-            whose = "X" if partitions.feature_names else "partition 0"
-            require_same_columns(expected, description.feature_names, f"Partition {number} of X", whose)
         if description.problem:
             raise ValueError(f"Partition {number} of X {description.problem}.")
     lengths = [description.n_rows for description in descriptions]

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -14,6 +15,7 @@ from rankwise.data.scores import compared_scores
 from rankwise.distributed.engine import Pinned
 from rankwise.distributed.partitioned import PartitionedDesign
 from rankwise.distributed.remote_labels import LocalLabels, RemotePreferences, Summary, labels_summary
+from rankwise.model_selection.folds import Folds
 from rankwise.model_selection.splits import QueryKFold
 from rankwise.preferences.base import NoPairsError, Preferences
 
@@ -144,3 +146,36 @@ def local_errors(
         return np.zeros(len(weights))
     scores = compared_scores(block.X, weights, labels.rows)
     return fraction * np.array([measure(labels.ranking, some, average=average) for some in scores])
+
+
+class RemoteFolds(Folds):
+    """The errors of folds whose scores and labels do not leave the place of the rows."""
+
+    def errors(self, values: FloatArray) -> Iterator[FloatArray]:
+        """Yield the errors of all folds, (1, n_folds), for one alpha after the other."""
+        n_done = 0
+        for alpha in values if self._lockstep is not None else ():
+            weights = self._lockstep.weights(float(alpha))
+            if weights is None:
+                break
+            yield self._judged_folds(weights)
+            n_done += 1
+        for found in zip(*[self._weights_along(values[n_done:], fold) for fold in self.splits], strict=True):
+            yield self._judged_folds(found)
+
+    def state(self) -> None:
+        """The scores of a descent are not in memory, so a search is not continued."""
+
+    def _weights_along(self, alphas: FloatArray, fold: Any) -> Iterator[FloatArray]:
+        fits: Any = self.model.fits(replace(self.problem, outputs=[fold.train]))
+        return fits.weights(alphas)
+
+    def _judged_folds(self, weights: Iterable[FloatArray]) -> FloatArray:
+        """Return the error of each fold by its weights."""
+        average = getattr(self.model, "average", "queries")
+        splits: list[Any] = self.splits
+        first, *others = [fold.test for fold in splits]
+        found = first.errors(
+            self.problem.X, [coef[None] for coef in weights], self.criterion.error, average, others
+        )
+        return np.concatenate(found)[None]

@@ -195,10 +195,6 @@ class RemotePreferences(Preferences):
         self._row_entries, self.is_complete = row_entries, is_complete
         self.n_rows = sum(summary.n_rows for summary in summaries)
 
-    def placed(self, design: Any, loss: Any) -> tuple[Any, Any]:
-        """Return a design and a loss that leave scores on the workers."""
-        return design.placed_for(loss, 0.0)
-
     @property
     def handles(self) -> list[Any]:
         """One handle of a `LocalLabels` per partition."""

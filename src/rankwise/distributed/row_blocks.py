@@ -3,20 +3,19 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from itertools import pairwise
-from typing import Any, NamedTuple, Self
+from typing import Any, Self
 
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from rankwise.core.columns import require_same_columns
 from rankwise.core.text import plural
 from rankwise.data.design import Design
 from rankwise.data.frames import framed
 from rankwise.data.rows import some_rows, stacked
-from rankwise.distributed.blocks import as_block, names_of
+from rankwise.distributed.blocks import Description, as_block, check_columns, names_of
 from rankwise.distributed.client import current_engine
 from rankwise.distributed.collections import Partitions, as_partitions
 from rankwise.distributed.engine import Engine, PinnedRows, constant
@@ -24,14 +23,6 @@ from rankwise.distributed.groups import require_whole_queries
 
 # A sample of this many rows determines a mean to .3% of a standard deviation, and quantiles alike.
 SAMPLE_ROWS = 100_000
-
-
-class BlockShape(NamedTuple):
-    """The shape of a block, and the names of its columns if it has some."""
-
-    n_rows: int
-    n_features: int
-    feature_names: list[str] | None
 
 
 class RowBlocks:
@@ -59,7 +50,9 @@ class RowBlocks:
         handles = engine.map(as_rows, loaded)
         engine.restore = PinnedRows(engine, handles, partitions.kept).restore
         shapes = engine.execute(lambda: engine.map(shape_of, handles))
-        check_shapes(shapes)
+        check_columns(shapes)
+        if not any(shape.n_rows for shape in shapes):
+            raise ValueError("X has no rows.")
         return cls(engine, handles, [shape.n_rows for shape in shapes], partitions.kept)
 
     @property
@@ -158,27 +151,8 @@ def even_share(n_rows: int) -> NDArray[np.bool_]:
     return np.arange(n_rows) % -(-n_rows // SAMPLE_ROWS) == 0
 
 
-def shape_of(rows: Any) -> BlockShape:
-    """Return the shape of a block."""
+def shape_of(rows: Any) -> Description:
+    """Return the shape of a block, whose values are not looked at."""
     if getattr(rows, "ndim", 2) != 2 or not hasattr(rows, "shape"):
         raise ValueError("X must be two-dimensional.")
-    return BlockShape(int(rows.shape[0]), int(rows.shape[1]), names_of(rows))
-
-
-def check_shapes(shapes: Sequence[BlockShape]) -> None:
-    """Refuse blocks with unequal columns, and blocks without any row."""
-    if not shapes:
-        raise ValueError("X has no partitions.")
-    if not any(shape.n_rows for shape in shapes):
-        raise ValueError("X has no rows.")
-    first = shapes[0]
-    for number, shape in enumerate(shapes):
-        if shape.n_features != first.n_features:
-            raise ValueError(
-                f"Partition {number} of X has {shape.n_features} features, but partition 0 has "
-                f"{first.n_features}."
-            )
-        if first.feature_names and shape.feature_names:
-            require_same_columns(
-                first.feature_names, shape.feature_names, f"Partition {number} of X", "partition 0"
-            )
+    return Description(int(rows.shape[0]), int(rows.shape[1]), 0, "", names_of(rows))

@@ -13,7 +13,7 @@ from rankwise.core.types import FloatArray
 from rankwise.estimators.base import BaseRanker
 from rankwise.estimators.inputs import labels_alone, read_validation, require_here
 from rankwise.leave_out.newton_search import NewtonLeftOut
-from rankwise.model_selection.folds import Folds, folds_for
+from rankwise.model_selection.folds import FOLDS_OF, Folds
 from rankwise.model_selection.scoring import OF_PAIRS
 from rankwise.model_selection.search import CHANCE, MOST_LARGER, Choice, HeldOut, Search, has_risen
 from rankwise.model_selection.tunable import Problem
@@ -61,7 +61,8 @@ class ChoosesAlpha(BaseRanker):
         """Return the folds to be, which know what they are judged by."""
         scoring = self.default_scoring if self.scoring is None else self.scoring
         labels = labels_alone(y, qid) if callable(scoring) else None
-        folds = folds_for(problem.outputs[0], self.with_alpha(1.0), problem, scoring, labels, self.pooled)
+        kind = FOLDS_OF.get(type(problem.outputs[0]), Folds)
+        folds = kind(self.with_alpha(1.0), problem, scoring, labels, self.pooled)
         if folds.scoring == "log_loss" and self.default_scoring != "log_loss":
             raise ValueError(
                 f"scoring='log_loss' needs scores that are log odds, which {type(self).__name__} does not "

@@ -135,10 +135,6 @@ class BaseRanker(BaseEstimator):
         if (backend := backend_of(X)) is not None:
             shape = getattr(self, "coef_", np.empty(0)).shape[:-1]
             return backend.mapped(partial(BaseRanker.predict, self), X, shape=shape)
-        return self._scored(X)
-
-    def _scored(self, X: Any) -> FloatVector:
-        """Return the score of each row in memory."""
         X, n_threads = self.validated(X, reset=False), thread_count(self.n_jobs)
         return self.function.scores(X, n_threads)
 
@@ -252,7 +248,7 @@ class BaseRanker(BaseEstimator):
         design = self.space(problem).design if design is None else design
         average, n_threads = getattr(self, "average", "queries"), thread_count(self.n_jobs)
         loss: Any = Hinge(problem.preferences, average=average, n_threads=n_threads)
-        design, loss = problem.preferences.placed(design, loss)
+        design, loss = design.placed_for(loss)
         is_plain = getattr(self, "kernel", None) == "linear"
         return margin_alphas(design, loss, problem.X if is_plain else None)
 

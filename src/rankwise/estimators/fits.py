@@ -114,10 +114,6 @@ class PairwiseFits:
         options: dict[str, Any] = {"average": model.average, "n_threads": thread_count(model.n_jobs)}
         return pairwise_loss(model.loss, preferences, self.solver, **options)
 
-    def placed(self, preferences: Preferences) -> tuple[Design, Any]:
-        """Return the design, and the loss of some preferences, which may be where the rows are."""
-        return preferences.placed(self.space.design, self.loss_of(preferences))
-
     @property
     def at_zero(self) -> float:
         """The objective of the zero function."""
@@ -189,7 +185,7 @@ class PairwiseFits:
         """Return a descent on the loss of all pairs, or None if another solver is named or suits better."""
         if self.model.solver != "auto":
             return None
-        return descent_of(*self.problem.preferences.placed(self.space.design, self.loss))
+        return descent_of(*self.space.design.placed_for(self.loss))
 
     def chosen(self, choice: Choice, held_out: Any) -> tuple[float, SolverResult]:
         """Fit the chosen alpha; return it and its result, or those that an interrupted path has reached.

@@ -48,7 +48,8 @@ class FoldDescents:
     def __init__(self, fits: PairwiseFits, parts: list[Part], sample: Descent):
         self._model, self._sample = fits.model, sample
         self._tol = max(float(fits.model.tol), TOL)
-        placed = [fits.placed(preferences) for _, preferences in parts]
+        design = fits.space.design
+        placed = [design.placed_for(fits.loss_of(preferences)) for _, preferences in parts]
         self._design = placed[0][0].centred()
         self._descents = [
             Descent(self._design, loss, copy(sample.curvature), rows)

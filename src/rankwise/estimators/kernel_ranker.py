@@ -207,7 +207,18 @@ class KernelRanker(PairProbability, BaseRanker, KernelRankerParameters):
         self.feature_importances_ = self._importances(rows, preferences.groups())
         return self
 
-    def _scored(self, X: Any) -> FloatVector:
+    def predict(self, X: Any) -> FloatVector:
+        """Return the score of each row; within a query, sort by it.
+
+        Parameters
+        ----------
+        X : array, sparse matrix or frame of shape (n_rows, n_features)
+
+        Returns
+        -------
+        scores : array of shape (n_rows,)
+        """
+        check_is_fitted(self)
         return self.ranker_.predict(self.validated(X, reset=False))
 
     def explain_pair(self, a: Any, b: Any) -> FloatVector:

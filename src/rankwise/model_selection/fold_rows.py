@@ -98,7 +98,8 @@ class FoldRows:
             splitter = kind(int(cv), shuffle=True, random_state=seed)
             X = np.empty((self.problem.X.shape[0], 0))
             return self._with_pairs(splitter.split(X, None if several else self.held_out[0]))
-        y, qid = (None if one is None else as_array(one) for one in (y, qid))
+        y = None if y is None else as_array(y)
+        qid = None if qid is None else as_array(qid)
         if isinstance(cv, QueryKFold) and qid is None:
             y = self.held_out[0]  # with its queries, or as one ranking
         return self._with_pairs(check_cv(cv).split(self.problem.X, y, groups=qid))
@@ -171,17 +172,14 @@ class FoldRows:
             y = fold.outputs[0] if fold.y is None else fold.y
             return Parts(whole, fold.X, fold.outputs, y)
         train, test = fold
-        X_train, X_test = (self.columns_for(whole.X[rows], fold) for rows in (train, test))
+        X_train, X_test = whole.X[train], whole.X[test]
+        if self.is_kernel_matrix:  # of a kernel matrix, the columns of the training rows
+            X_train, X_test = X_train[:, train], X_test[:, train]
         judged = self.judged_by(fold)
         learned = replace(whole, X=X_train, outputs=[whole.outputs[k][train] for k in judged])
         held_out = [output[test] for output in self.held_out]
         y = held_out[0] if self.y is None else self.y[test]
         return Parts(learned, X_test, held_out, y, judged)
-
-    def columns_for(self, rows: Any, fold: Any) -> Any:
-        """Return the columns of rows that a fit to a fold takes: of a kernel matrix, the training rows."""
-        is_plain = not self.is_kernel_matrix or isinstance(fold, PairFold | Validation)
-        return rows if is_plain else rows[:, fold[0]]
 
 
 def rows_held_out_once(folds: list[Fold], n_rows: int) -> list[NDArray[np.int64]]:

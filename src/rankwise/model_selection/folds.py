@@ -6,7 +6,7 @@ import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
-from functools import cached_property, singledispatch
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -320,8 +320,9 @@ class Folds(HeldOut):
 
     def _scored_by_all_rows(self, parts: list[Parts], values: FloatArray) -> Iterator[FloatArray]:
         """Yield the errors by the scores of training and held-out rows, without models."""
-        everywhere = [self.rows.columns_for(self.problem.X, fold) for fold in self.splits]
-        parts = [part._replace(X_test=rows) for part, rows in zip(parts, everywhere, strict=True)]
+        X, of_kernel = self.problem.X, self.rows.is_kernel_matrix
+        rows: list[Any] = [X[:, fold[0]] if of_kernel else X for fold in self.splits]
+        parts = [part._replace(X_test=some) for part, some in zip(parts, rows, strict=True)]
         for found in self._advanced(parts, values, self._scores_along):
             of_folds = zip(self.splits, found, strict=True)
             yield np.array([[self._error(fold, scores[0]) for fold, scores in of_folds]])
@@ -348,10 +349,8 @@ class Folds(HeldOut):
         return float(self.judged([test.preferences], held_out[None])[0])
 
 
-@singledispatch
-def folds_for(preferences: Any, *arguments: Any) -> Folds:
-    """Return the `Folds` of a problem with these preferences; a backend has its own for its own."""
-    return Folds(*arguments)
+# The folds of preferences of a type, if these are not `Folds`: a backend adds those of its own.
+FOLDS_OF: dict[type, type[Folds]] = {}
 
 
 def _copied_bytes(X: Any, folds: list[Fold]) -> float:

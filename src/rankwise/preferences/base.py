@@ -113,10 +113,6 @@ class Preferences(ABC):
         from_order = staticmethod(order_graph.from_order)
         from_clicks = staticmethod(click_pairs.from_clicks)
 
-    def placed(self, design: Any, loss: Any) -> tuple[Any, Any]:
-        """Return a design, and a loss of these preferences, where the preferences are."""
-        return design, loss
-
     @property
     def shape(self) -> tuple[int]:
         """`(n_rows,)`, which is what scikit-learn asks of a `y`."""
