@@ -7,6 +7,7 @@ from html import escape
 from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.stats import norm, t
 
 from rankwise.core.text import html_table, listed, table
@@ -265,33 +266,50 @@ def step_down_ranges(
     >>> best, worst
     (array([1, 2, 2]), array([1, 3, 3]))
     """
-    n, draws, own = len(scores), normal_draws(scores, covariance, DRAWS, freedom), np.diag(covariance)
+    n, draws, own = len(scores), normal_draws(scores, covariance, DRAWS, freedom).T, np.diag(covariance)
     order = np.lexsort((own, -scores))
     errors = np.sqrt(np.maximum(own[:, None] + own - 2 * covariance, np.finfo(float).tiny))
     items = np.arange(n) if items is None else items
     best, worst = np.ones(len(items), dtype=np.int64), np.full(len(items), n)
+    draws = np.ascontiguousarray(draws[order])
     for place, item in enumerate(items):
-        others = order[order != item]
+        is_other = order != item
+        others = order[is_other]
         apart = (scores[item] - scores[others]) / errors[item, others]
-        noise = (draws[:, [item]] - draws[:, others]) / errors[item, others]
-        is_open = np.ones(len(others), dtype=bool)
-        while is_open.any():
-            z = _largest_error(noise[:, is_open], confidence)
-            decided = is_open & (np.abs(apart) > z)
-            best[place] += (decided & (apart < 0)).sum()
-            worst[place] -= (decided & (apart > 0)).sum()
-            if not decided.any():
+        noise = (draws[~is_other] - draws[is_other]) / errors[item, others, None]
+        while len(apart):
+            is_above, is_below = _significant(apart, noise, confidence)
+            best[place] += is_below.sum()
+            worst[place] -= is_above.sum()
+            is_open = ~(is_above | is_below)
+            if is_open.all():
                 break
-            is_open &= ~decided
+            apart, noise = apart[is_open], noise[is_open]
     return best, worst
 
 
-def _largest_error(noise: FloatArray, confidence: float) -> float:
-    """Return the quantile of the largest error of differences with items in order, at the worst true place.
+def _significant(
+    apart: FloatVector, noise: FloatArray, confidence: float
+) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
+    """Return the differences that are larger than their error, and those that are smaller than minus it.
 
-    At place c, the first c items are truly above, so that an error is a large difference, and the rest below.
+    The error is the quantile of the largest error of the differences, one row of draws each, at the worst
+    true place of an item among the others in their order. At place c, the first c of them are truly above, so
+    that an error is a large difference, and the rest below. The quantiles of errors of the first and last place
+    and of absolute errors bound it. It is computed if a difference is between the bounds, from the draws
+    above the lower one.
     """
-    nothing = np.full((len(noise), 1), -np.inf)
-    above = np.hstack([nothing, np.maximum.accumulate(noise, axis=1)])
-    below = np.hstack([np.maximum.accumulate(-noise[:, ::-1], axis=1)[:, ::-1], nothing])
-    return float(np.quantile(np.maximum(above, below), confidence, axis=0).max())
+    count = noise.shape[1]
+    kth = int(np.ceil(confidence * (count - 1)))
+    upper, lower = noise.max(axis=0), -noise.min(axis=0)
+    largest = np.maximum(upper, lower)
+    z = max(np.partition(side, kth)[kth] for side in (upper, lower))
+    if ((np.abs(apart) > z) & (np.abs(apart) <= np.partition(largest, kth)[kth])).any():
+        errors = noise[:, largest >= z]
+        nothing = np.full((1, errors.shape[1]), -np.inf)
+        above = np.vstack([nothing, np.maximum.accumulate(errors)])
+        below = np.vstack([np.maximum.accumulate(-errors[::-1])[::-1], nothing])
+        at_place = np.maximum(above, below)
+        while (exceeding := (at_place > z).sum(axis=1)).max() >= count - kth:
+            z = np.partition(at_place[exceeding.argmax()], kth - count)[kth - count]
+    return apart > z, apart < -z
