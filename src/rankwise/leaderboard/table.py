@@ -3,24 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from html import escape
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.stats import norm, t
 
-from rankwise.core.text import html_table, listed, table
+from rankwise.core.results import Column, ResultTable
+from rankwise.core.text import listed
 from rankwise.core.types import FloatArray, FloatVector, IntVector
+from rankwise.leaderboard.links.logistic import Logistic
 from rankwise.leaderboard.uncertainty import normal_draws
 
 # Draws of the scores, from which quantiles are found.
 DRAWS = 2000
-# Elo of the mean score, and per unit of score: 400 for odds of 10 to 1.
-ELO_CENTRE, ELO_UNIT = 1000, 400.0 / np.log(10.0)
+# Elo of the mean score.
+ELO_CENTRE = 1000
 # Items that a note names.
 LISTED = 5
-HEADER = ("rank", "item", "score", "from", "to", "ranks", "matches", "won")
 
 
 class Effect(NamedTuple):
@@ -50,6 +50,8 @@ class LeaderboardRow(NamedTuple):
         The total weight of the matches of the item.
     won : float or None
         The fraction of it that was won, with ties as half wins; None without matches.
+    elo : float
+        The score on the scale of Elo: 1000 for the mean score, and `Link.elo` per unit.
     """
 
     rank: int
@@ -62,11 +64,7 @@ class LeaderboardRow(NamedTuple):
     worst_rank: int | None
     matches: float
     won: float | None
-
-    @property
-    def elo(self) -> float:
-        """The score on the scale of Elo: 1000 for the mean score, and 400 / log(10) per unit."""
-        return float(ELO_CENTRE + ELO_UNIT * self.score)
+    elo: float = np.nan
 
     @property
     def ranks(self) -> str:
@@ -80,7 +78,12 @@ class LeaderboardRow(NamedTuple):
         )
 
 
-class Leaderboard(list[LeaderboardRow]):
+SCORE_COLUMNS = [Column("score", format=".3f"), Column("low", format=".3f", title="from")]
+SCORE_COLUMNS += [Column("high", format=".3f", title="to")]
+MATCHES = Column("matches", format=",.6g")
+
+
+class Leaderboard(ResultTable[LeaderboardRow]):
     """A list of `LeaderboardRow` that prints as a table; `pandas.DataFrame(leaderboard)` is a frame.
 
     Attributes
@@ -91,33 +94,51 @@ class Leaderboard(list[LeaderboardRow]):
         A sentence below the table, or nothing.
     reference : list of names
         The items to whose mean the scores are relative; empty for all.
+    unit : str
+        The unit of scores.
     """
 
+    columns = (
+        Column("rank", left=True), Column("item", left=True), *SCORE_COLUMNS, Column("ranks"), MATCHES,
+        Column("won", format=".1%"),
+    )  # fmt: skip
+
     def __init__(
-        self, rows: Iterable[LeaderboardRow], confidence: float, note: str = "", reference: Iterable[Any] = ()
+        self,
+        rows: Iterable[LeaderboardRow],
+        confidence: float,
+        note: str = "",
+        reference: Iterable[Any] = (),
+        unit: str = Logistic.unit,
     ) -> None:
-        super().__init__(rows)
-        self.confidence, self.note, self.reference = confidence, note, list(reference)
+        super().__init__(rows, note=note)
+        self.confidence, self.reference, self.unit = confidence, list(reference), unit
 
-    def cells(self) -> list[list[str]]:
-        """Return the rows as text, in the order of `HEADER`."""
-        return [
-            [
-                str(row.rank), str(row.item), *(f"{value:.3f}" for value in (row.score, row.low, row.high)),
-                row.ranks, f"{row.matches:,.6g}",
-                "" if row.won is None else f"{row.won:.1%}",
-            ]
-            for row in self
-        ]  # fmt: skip
 
-    def __str__(self) -> str:
-        lines = table(HEADER, self.cells(), n_left=2)
-        return "\n".join([*lines, *[self.note][: len(self.note)]])
+class Intervals(NamedTuple):
+    """The scores of some items with their errors, intervals and ranges of ranks."""
 
-    __repr__ = __str__
+    scores: FloatVector
+    errors: FloatVector
+    low: FloatVector
+    high: FloatVector
+    best: Sequence[Any]
+    worst: Sequence[Any]
 
-    def _repr_html_(self) -> str:
-        return html_table(HEADER, self.cells()) + (f"<p>{escape(self.note)}</p>" if self.note else "")
+
+def rows_of(
+    names: Sequence[Any], order: IntVector, places: IntVector, found: Intervals, counts: Any, elo: float
+) -> list[LeaderboardRow]:
+    """Return the rows of the items `order`, which have these intervals, from places and counts of all."""
+    matches, wins = counts
+    return [
+        LeaderboardRow(
+            int(places[k]), names[k], float(score), float(error), float(low), float(high), first, last,
+            float(matches[k]), float(wins[k] / matches[k]) if matches[k] else None,
+            float(ELO_CENTRE + elo * score),
+        )
+        for k, score, error, low, high, first, last in zip(order.tolist(), *found, strict=True)
+    ]  # fmt: skip
 
 
 def open_note(rows: Sequence[LeaderboardRow], n_linked: int) -> str:
@@ -294,9 +315,9 @@ def _significant(
     """Return the differences that are larger than their error, and those that are smaller than minus it.
 
     The error is the quantile of the largest error of the differences, one row of draws each, at the worst
-    true place of an item among the others in their order. At place c, the first c of them are truly above, so
-    that an error is a large difference, and the rest below. The quantiles of errors of the first and last place
-    and of absolute errors bound it. It is computed if a difference is between the bounds, from the draws
+    true place of an item among the others in their order. At place c, the first c of them are truly above,
+    so that an error is a large difference, and the rest below. The quantiles at the first and last place and
+    that of absolute errors bound it. It is computed if a difference is between the bounds, from the draws
     above the lower one.
     """
     count = noise.shape[1]

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from rankwise.evaluation.names import shortened
-from rankwise.leaderboard.table import drawn_ends
+from rankwise.leaderboard.table import Leaderboard, drawn_ends
 from rankwise.plotting._axes import axes_for, draw_intervals
 
 
@@ -17,7 +16,7 @@ class LeaderboardDisplay:
 
     Parameters
     ----------
-    leaderboard : sequence of LeaderboardRow
+    leaderboard : Leaderboard
         From `BradleyTerry.leaderboard`.
 
     Attributes
@@ -34,7 +33,7 @@ class LeaderboardDisplay:
     >>> display = LeaderboardDisplay.from_estimator(model)  # doctest: +SKIP
     """
 
-    def __init__(self, *, leaderboard: Sequence[Any]) -> None:
+    def __init__(self, *, leaderboard: Leaderboard) -> None:
         self.leaderboard = leaderboard
 
     @classmethod
@@ -73,5 +72,5 @@ class LeaderboardDisplay:
             self.ax_.text(
                 1.01, place, row.ranks, transform=beside, va="center", fontsize="small", color="0.4"
             )
-        self.ax_.set(xlabel="score (log odds against the average item)")
+        self.ax_.set(xlabel=f"score ({self.leaderboard.unit} against the average item)")
         return self

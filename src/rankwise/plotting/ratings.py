@@ -65,7 +65,7 @@ class RatingsDisplay:
             self.lines_.append(line)
         step = max(1, len(periods) // 8)
         self.ax_.set_xticks(range(0, len(periods), step), [str(period) for period in periods[::step]])
-        self.ax_.set(ylabel="score (log odds against the average item)")
+        self.ax_.set(ylabel=f"score ({self.ratings.unit} against the average item)")
         self.ax_.legend(frameon=False, fontsize="small")
         tidy(self.ax_)
         return self
