@@ -10,10 +10,11 @@ from scipy.stats import norm
 from html_page import Page
 from rankwise import BradleyTerry
 from rankwise.cli.main import main
-from rankwise.leaderboard import bradley_terry, firth, pair_table
+from rankwise.leaderboard import base, bradley_terry, firth, pair_table
 from rankwise.leaderboard.comparisons import Comparisons
 from rankwise.leaderboard.firth import FirthFit, Profiles
-from rankwise.leaderboard.loss import ComparisonLoss
+from rankwise.leaderboard.links import link_of
+from rankwise.leaderboard.pair_model import PairModel
 from rankwise.report.leaderboard import leaderboard_page
 from test_bradley_terry import drawn
 
@@ -56,7 +57,7 @@ def penalised(parameters, a, b, result, *, davidson, order):
 def test_scores_and_effects_maximise_the_likelihood_of_firth(ties, order):
     a, b, result, _ = drawn(60, ties=0.3 if ties == "davidson" else 0.0)
     counted = Comparisons.count(6, a, b, result, None, ordered=order)
-    loss = ComparisonLoss(counted, ties=ties, order_effect=order)
+    loss = PairModel(counted, link_of("logistic", ties), order_effect=order)
     found = FirthFit(loss, np.zeros(loss.n_parameters), float(len(a)), dense=True).parameters
     expected = minimize(
         lambda p: penalised(p, a, b, result, davidson=ties == "davidson", order=order),
@@ -69,22 +70,22 @@ def test_scores_and_effects_maximise_the_likelihood_of_firth(ties, order):
 
 def test_an_end_of_a_profile_has_the_deviance_of_its_level():
     a, b, result, _ = far_votes(1, 4.0)
-    loss = ComparisonLoss(Comparisons.count(20, a, b, result, None, ordered=False))
+    loss = PairModel(Comparisons.count(20, a, b, result, None, ordered=False), link_of("logistic"))
     fit = FirthFit(loss, np.zeros(20), 400.0, dense=True)
     profiles = Profiles(fit)
     assert profiles.few.tolist() == [True] + [False] * 19
     column = np.eye(20)[0] - 1 / 20
-    scale, least = fit.votes * fit.loss.total_weight / 400.0, fit.loss.at(fit.parameters).value
+    scale, least = fit.votes * fit.model.total_weight / 400.0, fit.model.at(fit.parameters).value
     for end in profiles.ends(column, norm.isf(0.025)):
         # The constraint by a steep quadratic.
         found = minimize(
-            lambda p, end=end: fit.loss.at(p).value + 50.0 * (p @ column - end) ** 2,
+            lambda p, end=end: fit.model.at(p).value + 50.0 * (p @ column - end) ** 2,
             fit.parameters,
-            jac=lambda p, end=end: fit.loss.at(p).gradient + 100.0 * (p @ column - end) * column,
+            jac=lambda p, end=end: fit.model.at(p).gradient + 100.0 * (p @ column - end) * column,
             options={"gtol": 1e-9},
         )
         assert found.x @ column == pytest.approx(end, abs=1e-3)
-        assert 2 * scale * (fit.loss.at(found.x).value - least) == pytest.approx(
+        assert 2 * scale * (fit.model.at(found.x).value - least) == pytest.approx(
             norm.isf(0.025) ** 2, rel=0.02
         )
 
@@ -198,7 +199,7 @@ def test_both_sides_of_a_threshold_agree(threshold, ties, monkeypatch):
     model = BradleyTerry(0.001, ties=ties).fit(a, b, outcome=result)
     boards = [model.leaderboard(ranks=False)]
     apart = [model.difference(0, 7)]
-    monkeypatch.setattr(bradley_terry, threshold, 0)
+    monkeypatch.setattr(base if threshold == "DENSE_ITEMS" else bradley_terry, threshold, 0)
     boards.append(model.leaderboard(ranks=False))
     apart.append(model.difference(0, 7))
     ends = [np.array([(row.low, row.high, row.standard_error) for row in board]) for board in boards]

@@ -16,7 +16,8 @@ from rankwise import BradleyTerry, load_model, save_model
 from rankwise.cli.main import main
 from rankwise.io.model_file import ModelFileError
 from rankwise.leaderboard.comparisons import Comparisons, count_votes
-from rankwise.leaderboard.loss import ComparisonLoss
+from rankwise.leaderboard.links import link_of
+from rankwise.leaderboard.pair_model import PairModel
 from rankwise.report.leaderboard import leaderboard_page
 from test_leaderboard_intervals import firth_scores, textbook_clusters
 
@@ -99,7 +100,7 @@ def test_ties_of_davidson_have_the_optimum_of_the_formula(order_effect):
 def test_derivatives_are_those_of_differences(ties):
     a, b, result, Z = drawn(80, ties=0.3)
     counted = Comparisons.count(N_ITEMS, a, b, result, None, ordered=True, covariates=Z.T)
-    loss = ComparisonLoss(counted, ties=ties, order_effect=True)
+    loss = PairModel(counted, link_of("logistic", ties), order_effect=True)
     p = np.random.default_rng(0).normal(size=loss.n_parameters)
     at, steps = loss.at(p), 1e-6 * np.eye(len(p))
     slopes = [(loss.at(p + step).value - loss.at(p - step).value) / 2e-6 for step in steps]

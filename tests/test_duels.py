@@ -7,11 +7,13 @@ import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
+from sklearn.exceptions import ConvergenceWarning
 
-from rankwise import BradleyTerry, ModelFileError, load_model, save_model
+from rankwise import BradleyTerry, ModelFileError, PredictionPoweredBradleyTerry, load_model, save_model
 from rankwise.cli.main import main
-from rankwise.leaderboard import join_duels, judged
+from rankwise.leaderboard import base, join_duels
 from rankwise.leaderboard.duels import Duels, fit_duels
+from rankwise.solvers import InterruptedWarning
 from reference import prediction_powered
 
 N_ITEMS = 5
@@ -34,7 +36,7 @@ def drawn(n_humans=400, n_duels=3000, agreement=0.9, seed=0, bias=1.0):
 
 def fitted(columns, **options):
     a, b, human, judge, *_ = columns
-    return BradleyTerry(**options).fit(a, b, outcome=human, judge_outcome=judge)
+    return PredictionPoweredBradleyTerry(**options).fit(a, b, outcome=human, judge_outcome=judge)
 
 
 @pytest.mark.parametrize("weight", [0.0, 0.4, 1.0])
@@ -46,7 +48,7 @@ def test_the_scores_and_their_covariance_are_those_of_the_textbook(weight):
     scores, covariance = prediction_powered(a, b, human, judge, N_ITEMS, weight, 0.8)
     assert found.scores == pytest.approx(scores, abs=1e-6)
     assert found.covariance == pytest.approx(covariance, rel=1e-4, abs=1e-7)
-    assert 0 <= found.gap < 1e-8
+    assert 0 <= found.result.gap < 1e-15
     centre, covariance = prediction_powered(a, b, human, judge, N_ITEMS, weight, 0.8, debias=True)
     assert found.centre == pytest.approx(centre, abs=1e-6)
     assert found.centre_covariance == pytest.approx(covariance, rel=1e-4, abs=1e-7)
@@ -81,7 +83,7 @@ def test_a_judge_makes_intervals_shorter_and_its_bias_does_not_matter():
 def test_a_judge_at_random_has_hardly_any_weight():
     a, b, human, _, _ = drawn()
     judge = (np.random.default_rng(5).random(len(a)) < 0.5).astype(float)
-    model = BradleyTerry().fit(a, b, outcome=human, judge_outcome=judge)
+    model = PredictionPoweredBradleyTerry().fit(a, b, outcome=human, judge_outcome=judge)
     assert model.judge_weight_ < 0.15
     assert abs(model.judge_gain_) < 0.03
     plain = BradleyTerry().fit(a[:400], b[:400], outcome=human[:400])
@@ -130,6 +132,27 @@ def test_few_human_votes_are_warned_of():
     fitted(drawn(200))
 
 
+def test_a_callback_sees_the_last_fit_and_may_stop_it():
+    states = []
+    full = fitted(drawn(), callback=states.append)
+    assert len(states) == full.n_iter_ == len(full.history_["gap"])
+    assert states[-1].objective == pytest.approx(full.objective_)
+    stopped = fitted(drawn(), callback=lambda state: True)
+    assert stopped.n_iter_ == 1
+    assert stopped.gap_ > full.gap_
+
+
+def test_ctrl_c_and_max_iter_warn_with_the_gap():
+    def stop(state):
+        raise KeyboardInterrupt
+
+    with pytest.warns(InterruptedWarning, match="Interrupted after 1 iteration"):
+        model = fitted(drawn(), callback=stop)
+    assert np.isfinite([(row.low, row.high) for row in model.leaderboard()]).all()
+    with pytest.warns(ConvergenceWarning, match="Stopped after max_iter=1 iteration"):
+        fitted(drawn(), max_iter=1)
+
+
 def test_items_that_human_votes_do_not_link_have_posterior_intervals():
     a, b, human, judge, _ = drawn()
     human[(a == 4) | (b == 4)] = np.nan
@@ -142,14 +165,8 @@ def test_items_that_human_votes_do_not_link_have_posterior_intervals():
 @pytest.mark.parametrize(
     ("options", "more", "message"),
     [
-        ({}, {"judge": [1, 2, 3]}, "judge cannot be combined with judge_outcome"),
-        ({}, {"cluster": [1, 2, 3]}, "judge_outcome cannot be combined with cluster"),
-        ({}, {"features": {"x": [1.0], "y": [2.0]}}, "judge_outcome cannot be combined with features"),
-        ({}, {"weight": [1, 2, 3]}, "judge_outcome cannot be combined with weight"),
-        ({"half_life": 3}, {"date": [1, 2, 3]}, "judge_outcome cannot be combined with half_life"),
-        ({"order_effect": True}, {}, "judge_outcome cannot be combined with order_effect"),
-        ({"ties": "davidson"}, {}, "judge_outcome needs ties='half'"),
-        ({"alpha": 0}, {}, "judge_outcome needs a positive alpha"),
+        ({"intervals": "sampled"}, {}, "intervals must be"),
+        ({"alpha": 0}, {}, "alpha must be"),
         ({}, {"outcome": None}, "judge_outcome needs outcome, the human votes"),
         ({}, {"outcome": [None, None, None]}, "outcome is missing in all rows"),
         ({}, {"outcome": [1, 0, 1]}, "outcome is missing in no row"),
@@ -161,13 +178,13 @@ def test_items_that_human_votes_do_not_link_have_posterior_intervals():
 def test_what_duels_do_not_go_with_is_refused(options, more, message):
     votes = {"outcome": [1, None, 1], "judge_outcome": [1, 0, 1], **more}
     with pytest.raises(ValueError, match=message):
-        BradleyTerry(**options).fit(["x", "y", "x"], ["y", "x", "y"], **votes)
+        PredictionPoweredBradleyTerry(**options).fit(["x", "y", "x"], ["y", "x", "y"], **votes)
 
 
 def test_other_bad_duels_are_refused(monkeypatch):
     with pytest.raises(ValueError, match="Row 1 compares 'y' with itself"):
-        BradleyTerry().fit(["x", "y"], ["y", "y"], outcome=[1, None], judge_outcome=[1, 1])
-    monkeypatch.setattr(judged, "DENSE_ITEMS", 2)
+        PredictionPoweredBradleyTerry().fit(["x", "y"], ["y", "y"], outcome=[1, None], judge_outcome=[1, 1])
+    monkeypatch.setattr(base, "DENSE_ITEMS", 2)
     with pytest.raises(ValueError, match="judge_outcome is limited to 2 items; there are 5"):
         fitted(drawn())
 
@@ -192,9 +209,6 @@ def test_a_model_file_keeps_the_covariance(tmp_path):
         save_model(loaded, path)
         with pytest.raises(ModelFileError, match="_duels is invalid"):
             load_model(path)
-    model.fit(["x", "y", "x"], ["y", "x", "y"])
-    assert model.leaderboard().note == ""
-    assert not hasattr(model, "judge_weight_")
 
 
 def test_tables_are_joined_by_id():
@@ -204,11 +218,16 @@ def test_tables_are_joined_by_id():
     by_human = by_judge.assign(outcome=human).dropna().sample(frac=1.0, random_state=0)
     swapped = by_human.assign(a=by_human.b, b=by_human.a, outcome=1 - by_human.outcome)
     half = pd.concat([by_human[:200], swapped[200:]])
-    expected = BradleyTerry().fit(names[a], names[b], outcome=human, judge_outcome=judge).leaderboard()
+    expected = (
+        PredictionPoweredBradleyTerry()
+        .fit(names[a], names[b], outcome=human, judge_outcome=judge)
+        .leaderboard()
+    )
     for tables in ((by_human, by_judge), (half, by_judge), (pl.from_pandas(half), pl.from_pandas(by_judge))):
         columns = join_duels(*tables)
         assert np.array_equal(columns["outcome"], human, equal_nan=True)
-        assert BradleyTerry().fit(columns.pop("a"), columns.pop("b"), **columns).leaderboard() == expected
+        model = PredictionPoweredBradleyTerry()
+        assert model.fit(columns.pop("a"), columns.pop("b"), **columns).leaderboard() == expected
 
 
 @pytest.mark.parametrize(
@@ -239,7 +258,7 @@ def test_the_command_takes_the_votes_of_a_judge(capsys, tmp_path):
     columns = ["leaderboard", str(path), "--a", "a", "--b", "b", "--judge-outcome", "llm"]
     assert main([*columns, "--outcome", "y", "--json"]) == 0
     found = json.loads(capsys.readouterr().out)
-    model = BradleyTerry().fit(
+    model = PredictionPoweredBradleyTerry().fit(
         [str(one) for one in a], [str(one) for one in b], outcome=human, judge_outcome=judge
     )
     assert found["leaderboard"][0]["low"] == pytest.approx(model.leaderboard()[0].low)

@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 
 from html_page import Page
-from rankwise import BradleyTerry, RankRLS, save_model
+from rankwise import BradleyTerry, CrowdBradleyTerry, RankRLS, save_model
 from rankwise.cli.main import main
 from rankwise.io.tables import TableError, read_text_columns
 from rankwise.leaderboard import judge_table, pair_table
@@ -228,7 +228,7 @@ def test_the_page_names_items_in_its_matrix_and_shows_elo_and_first_places(model
     assert page.column("leaderboard", "Elo") == pytest.approx(1000 + 400 / np.log(10) * scores)
     assert "A tie counts as half a win in the win rate." in page.words
     # Ten to one is 400.
-    assert board[0]._replace(score=np.log(10)).elo == pytest.approx(1400)
+    assert board[0].elo == pytest.approx(1000 + 400 * board[0].score / np.log(10))
     places = dict(zip(model.items_, model.top_probabilities(), strict=True))
     assert page.column("leaderboard", "First place") == pytest.approx([places[name] for name in names])
     assert f"Ann is the best with a probability of {places['Ann']:.1%}" in page.words
@@ -290,7 +290,7 @@ def test_the_page_has_a_section_of_judges(model):
     slope = np.array([2.0, 1.0, -1.5])[k]
     won = (generator.random(1200) < 1 / (1 + np.exp(slope * (a - b)))).astype(float)
     judge = np.array(["strict", "usual", "<i>opposed"])[k]
-    judged = BradleyTerry().fit(a, b, outcome=won, judge=judge)
+    judged = CrowdBradleyTerry().fit(a, b, outcome=won, judge=judge)
     page = Page(leaderboard_page(judged, judged.leaderboard()))
     rows = judge_table(judged)
     assert page.names("judges") == [row.judge for row in rows]
@@ -298,15 +298,15 @@ def test_the_page_has_a_section_of_judges(model):
     assert page.column("judges", "Order effect") == [row.order_effect.value for row in rows]
     assert "1 judge votes against the rest: <i>opposed." in page.words
     ordered = np.where(won == 1, a, b), np.where(won == 1, b, a)
-    slopes = BradleyTerry().fit(*ordered, judge=judge)
+    slopes = CrowdBradleyTerry().fit(*ordered, judge=judge)
     page = Page(leaderboard_page(slopes, slopes.leaderboard()))
     assert [cell[0] for cell in page.tables["judges"][0]] == ["Judge", "Votes", "Slope", "from", "to"]
 
 
 def test_the_page_of_many_items_has_no_ranges_of_ranks(model, monkeypatch):
-    from rankwise.leaderboard import bradley_terry
+    from rankwise.leaderboard import base
 
-    monkeypatch.setattr(bradley_terry, "DENSE_ITEMS", 2)
+    monkeypatch.setattr(base, "DENSE_ITEMS", 2)
     board = model.leaderboard(2)
     page = Page(leaderboard_page(model, board))
     assert page.column("leaderboard", "Range of rank") == [None, None]

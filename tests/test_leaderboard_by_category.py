@@ -133,7 +133,6 @@ def test_clusters_ties_order_effects_covariates_and_weights_are_taken():
     [
         ({"by": None}, "by must be a column of categories, one per vote; got None"),
         ({"by": ["m"]}, "by has 1 values, but there are 3 votes"),
-        ({"by": list("mmn"), "judge": list("stu")}, "cannot be combined with judge"),
         ({"by": list("mmn"), "confidence": 2}, "confidence must be a number between 0 and 1"),
     ],
 )

@@ -6,7 +6,7 @@ import pytest
 from scipy.stats import norm, t
 
 from rankwise import BradleyTerry, load_model, save_model
-from rankwise.leaderboard import bradley_terry
+from rankwise.leaderboard import base
 from rankwise.leaderboard.table import rank_ranges, step_down_ranges
 from rankwise.leaderboard.uncertainty import normal_draws
 from test_bradley_terry import N_ITEMS, drawn
@@ -60,7 +60,7 @@ def test_intervals_are_those_of_firth():
 
 @pytest.mark.parametrize("dense_items", [0, 3000])
 def test_weights_that_are_not_counts_have_a_sandwich(dense_items, monkeypatch):
-    monkeypatch.setattr(bradley_terry, "DENSE_ITEMS", dense_items)
+    monkeypatch.setattr(base, "DENSE_ITEMS", dense_items)
     a, b, result, _ = drawn()
     weight = np.random.default_rng(1).lognormal(size=len(a))
     model = BradleyTerry().fit(a, b, weight, outcome=result)
@@ -248,7 +248,7 @@ def test_bad_clusters_are_refused(cluster, message):
 
 @pytest.mark.filterwarnings("ignore:cluster has 3 values")
 def test_clusters_of_too_many_items_are_refused(monkeypatch):
-    monkeypatch.setattr(bradley_terry, "DENSE_ITEMS", 2)
+    monkeypatch.setattr(base, "DENSE_ITEMS", 2)
     with pytest.raises(ValueError, match="cluster is limited to 2 items; there are 3"):
         BradleyTerry().fit(["a", "b", "a"], ["b", "c", "c"], cluster=[1, 2, 3])
 
@@ -282,7 +282,7 @@ def test_ranges_of_ranks_agree_on_both_sides_of_the_largest_step_down(monkeypatc
     a, b, result, _ = drawn(600, 12)
     model = BradleyTerry().fit(a, b, outcome=result)
     small = model.leaderboard()
-    monkeypatch.setattr(bradley_terry, "STEP_DOWN_ITEMS", 0)
+    monkeypatch.setattr(base, "STEP_DOWN_ITEMS", 0)
     large = model.leaderboard()
     assert [row[:6] for row in small] == [row[:6] for row in large]
     for row, wide in zip(small, large, strict=True):  # Bonferroni is wider

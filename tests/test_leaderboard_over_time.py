@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 from html_page import Page
-from rankwise import BradleyTerry
+from rankwise import BradleyTerry, CrowdBradleyTerry
 from rankwise.cli.main import main
 from rankwise.leaderboard import ratings_over_time
 from rankwise.leaderboard.over_time import periods_of
@@ -129,8 +129,11 @@ def test_a_period_with_votes_of_two_clusters_has_no_intervals():
 def test_ratings_with_covariates_and_judges(votes):
     length = np.random.default_rng(0).normal(size=len(votes))
     judge = np.arange(len(votes)) % 3
-    for more in ({"covariates": {"length": length}}, {"judge": judge}):
-        last = [row for row in ratings_over_time(BradleyTerry(), votes, **more) if row.period == "2024-04"]
-        board = BradleyTerry().fit(votes, **more).leaderboard()
+    for model, more in (
+        (BradleyTerry(), {"covariates": {"length": length}}),
+        (CrowdBradleyTerry(), {"judge": judge}),
+    ):
+        last = [row for row in ratings_over_time(model, votes, **more) if row.period == "2024-04"]
+        board = model.fit(votes, **more).leaderboard()
         assert [row.item for row in last] == [row.item for row in board]
         assert [row.score for row in last] == pytest.approx([row.score for row in board])

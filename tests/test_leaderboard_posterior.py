@@ -8,14 +8,15 @@ from scipy.stats import t
 from rankwise import BradleyTerry, load_model, save_model
 from rankwise.leaderboard import bradley_terry
 from rankwise.leaderboard.comparisons import Comparisons
-from rankwise.leaderboard.loss import ComparisonLoss
+from rankwise.leaderboard.links import link_of
+from rankwise.leaderboard.pair_model import PairModel
 from rankwise.leaderboard.posterior import GRID, PosteriorSample, sampled_posterior
 from rankwise.leaderboard.prior import Prior
 
 
 def two_items(wins, losses):
     a = np.repeat([0, 1], [wins, losses])
-    return ComparisonLoss(Comparisons.count(2, a, 1 - a, None, None, ordered=False))
+    return PairModel(Comparisons.count(2, a, 1 - a, None, None, ordered=False), link_of("logistic"))
 
 
 def integrated(wins, losses, log_sd):
@@ -159,7 +160,7 @@ def test_probabilities_of_nearly_equal_items_are_seldom_clear():
 def test_probabilities_with_clusters_are_those_of_students_t():
     votes = [0, 0, 0, 1, 1, 2] * 5, [1, 1, 2, 2, 0, 1] * 5
     model = BradleyTerry(0.001).fit(*votes, cluster=np.repeat(np.arange(6), 5))
-    posterior = model._uncertainty("posterior")
+    posterior = model.set_params(intervals="posterior")._uncertainty()
     column = posterior.contrasts(np.array([[1.0], [-1.0], [0.0]]))
     ratio = (model.scores_[0] - model.scores_[1]) / np.sqrt(posterior.variances(column)[0])
     expected = t.cdf(ratio, posterior.freedom(column)[0])

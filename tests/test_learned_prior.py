@@ -7,9 +7,10 @@ import pytest
 from scipy.optimize import minimize
 
 from rankwise import BradleyTerry
-from rankwise.leaderboard import bradley_terry
+from rankwise.leaderboard import base
 from rankwise.leaderboard.comparisons import Comparisons
-from rankwise.leaderboard.loss import ComparisonLoss
+from rankwise.leaderboard.links import link_of
+from rankwise.leaderboard.pair_model import PairModel
 from rankwise.leaderboard.prior import learned_sd
 from reference import match_loss
 from test_bradley_terry import N_ITEMS, drawn, numerical_hessian
@@ -51,7 +52,7 @@ def test_the_prior_maximises_the_evidence(ties, order_effect):
 def test_traces_and_determinants_learn_the_same_prior(n_items, n_matches):
     a, b, result, weight = drawn(n_matches, n_items)
     counted = Comparisons.count(n_items, a, b, result, weight, ordered=True)
-    loss = ComparisonLoss(counted, ties="davidson", order_effect=True)
+    loss = PairModel(counted, link_of("logistic", "davidson"), order_effect=True)
     rest = np.full(2, 1 / (2 * weight.sum()))
     assert learned_sd(loss, rest, dense=False) == pytest.approx(learned_sd(loss, rest), rel=0.02)
 
@@ -81,7 +82,7 @@ def test_a_given_alpha_is_not_learned():
 @pytest.mark.parametrize("block_columns", [2, 256])
 def test_predictions_average_over_the_posterior(block_columns, monkeypatch):
     """By MacKay's factor, which is close to the mean over draws of the difference."""
-    monkeypatch.setattr(bradley_terry, "BLOCK_COLUMNS", block_columns)
+    monkeypatch.setattr(base, "BLOCK_COLUMNS", block_columns)
     a, b, result, _ = drawn(25)
     model = BradleyTerry(order_effect=True).fit(a, b, outcome=result)
     first, second = np.array([0, 1, 2, 4]), np.array([3, 2, 5, 4])
@@ -103,7 +104,7 @@ def test_beyond_dense_covariances_predictions_use_the_diagonal(monkeypatch):
     a, b, result, _ = drawn(400, 20)
     model = BradleyTerry().fit(a, b, outcome=result)
     exact = model.predict_pair_proba([1, 2, 2], [3, 5, 2])
-    monkeypatch.setattr(bradley_terry, "DENSE_ITEMS", 10)
+    monkeypatch.setattr(base, "DENSE_ITEMS", 10)
     assert model.predict_pair_proba([1, 2, 2], [3, 5, 2]) == pytest.approx(exact, abs=0.01)
     assert model.predict_pair_proba(2, 2) == 0.5
 
@@ -125,7 +126,7 @@ def test_matchmaking_is_warned_of():
 def test_an_interrupted_search_of_the_prior_ends_the_fit(monkeypatch):
     a, b, result, _ = drawn()
     model = BradleyTerry()
-    at = ComparisonLoss.at
+    at = PairModel.at
     calls = []
 
     def stop(self, parameters):
@@ -134,7 +135,7 @@ def test_an_interrupted_search_of_the_prior_ends_the_fit(monkeypatch):
             raise KeyboardInterrupt
         return at(self, parameters)
 
-    monkeypatch.setattr(ComparisonLoss, "at", stop)
+    monkeypatch.setattr(PairModel, "at", stop)
     with pytest.raises(KeyboardInterrupt):
         model.fit(a, b, outcome=result)
     assert len(calls) < 20

@@ -17,11 +17,13 @@ from sklearn.preprocessing import OneHotEncoder, StandardScaler
 from rankwise import (
     BoostedRanker,
     BradleyTerry,
+    CrowdBradleyTerry,
     CurveRanker,
     HullRanker,
     KernelRanker,
     ModelFileError,
     OrdinalSVM,
+    PredictionPoweredBradleyTerry,
     RankLogistic,
     RankRLS,
     RankSVM,
@@ -29,6 +31,7 @@ from rankwise import (
     save_model,
 )
 from rankwise.io.model_layout import read_layout, write_layout
+from rankwise.leaderboard.base import BaseLeaderboard
 from rankwise.preprocessing import QueryScaler
 
 FOLDER = Path(__file__).parent / "models"
@@ -74,6 +77,10 @@ def fitted():
     yield BradleyTerry().fit(winner, loser, cluster=(LABELS, np.arange(len(LABELS)) % 5))
     yield BradleyTerry().fit(winner, loser, np.linspace(0.5, 1.9, len(LABELS)))
     yield BradleyTerry().fit(winner, loser, features={name: [k, k * k / 2] for k, name in enumerate("pqrs")})
+    yield BradleyTerry(link="probit").fit(winner, loser, covariates={"z": np.cos(np.arange(len(LABELS)))})
+    yield CrowdBradleyTerry().fit(winner, loser, judge=np.arange(len(LABELS)) % 2)
+    some = {"outcome": [1, 0, None] * 4, "judge_outcome": [1, 0, 0, 1] * 3}
+    yield PredictionPoweredBradleyTerry().fit(winner, loser, **some)
 
 
 def signed(header, arrays):
@@ -116,7 +123,7 @@ def mutated(header, arrays, random):
 
 def used(model):
     """Use a model in all ways that it has; return the numbers."""
-    if isinstance(model, BradleyTerry):
+    if isinstance(model, BaseLeaderboard):
         return used_leaderboard(model)
     ranker = model.steps[-1][1] if hasattr(model, "steps") else model
     n_features = getattr(model, "n_features_in_", ranker.n_features_in_)
@@ -171,7 +178,7 @@ def complaint(content, path):
                 return None
             return f"{type(model).__name__}: {type(error).__name__}: {error}"
     # Ends of intervals are infinite if the votes do not bound them.
-    is_number = np.isfinite if not isinstance(model, BradleyTerry) else lambda values: ~np.isnan(values)
+    is_number = np.isfinite if not isinstance(model, BaseLeaderboard) else lambda values: ~np.isnan(values)
     is_finite = all(is_number(np.asarray(values, dtype=np.float64)).all() for values in found)
     return None if is_finite or takes_roots(model) else f"{type(model).__name__}: not finite"
 
@@ -283,7 +290,7 @@ def test_a_leaderboard_that_contradicts_itself_is_refused(name, value, tmp_path)
     model = BradleyTerry().fit(names[LABELS], names[LABELS + 1])
     setattr(model, name, value)
     save_model(model, tmp_path / "model.json")
-    with pytest.raises(ModelFileError, match=r"its (alpha_|_parameters) is invalid"):
+    with pytest.raises(ModelFileError, match=r"its (alpha_|tie_effect_|_parameters) is invalid"):
         load_model(tmp_path / "model.json")
 
 

@@ -101,12 +101,18 @@ SIGNATURES = {
         pair_weight=None, tol=0.001, max_iter=1000, callback=None, n_jobs=None, random_state=0, verbose=0
     """,
     "BradleyTerry": """
-        alpha=None, *, ties="half", order_effect=False, feature_alpha=None, half_life=None, tol=1e-16,
-        max_iter=100, verbose=0, callback=None, intervals="debiased"
+        alpha=None, *, tol=1e-16, max_iter=100, verbose=0, callback=None, intervals="debiased",
+        link="logistic", ties="half", order_effect=False, feature_alpha=None, half_life=None
+    """,
+    "CrowdBradleyTerry": """
+        alpha=None, *, tol=1e-16, max_iter=100, verbose=0, callback=None, intervals="debiased", half_life=None
+    """,
+    "PredictionPoweredBradleyTerry": """
+        alpha=None, *, tol=1e-16, max_iter=100, verbose=0, callback=None, intervals="debiased"
     """,
     "BradleyTerryCV": """
-        alphas=None, *, half_lives=None, cv=5, ties="half", order_effect=False, feature_alpha=None,
-        intervals="debiased", tol=1e-16, max_iter=100, verbose=0, callback=None
+        alphas=None, *, half_lives=None, cv=5, link="logistic", ties="half", order_effect=False,
+        feature_alpha=None, intervals="debiased", tol=1e-16, max_iter=100, verbose=0, callback=None
     """,
 }
 

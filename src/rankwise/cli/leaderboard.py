@@ -11,7 +11,12 @@ from rankwise.cli.leaderboard_options import add_leaderboard_options
 from rankwise.cli.output import Console
 from rankwise.cli.training import check_output
 from rankwise.core.text import listed, plural, table
-from rankwise.estimators import BradleyTerry, BradleyTerryCV
+from rankwise.estimators import (
+    BradleyTerry,
+    BradleyTerryCV,
+    CrowdBradleyTerry,
+    PredictionPoweredBradleyTerry,
+)
 from rankwise.io.atomic import atomic_write
 from rankwise.io.model_file import LEADERBOARDS, load_model, save_model
 from rankwise.io.model_layout import is_model_file
@@ -85,7 +90,7 @@ def run(options: argparse.Namespace, console: Console) -> None:
 # Options of reading and fitting, which do not apply to a saved model.
 OF_A_FIT = (
     "a", "b", "outcome", "weight", "date", "cluster", "alpha", "ties", "order_effect", "half_life",
-    "intervals", "model", "covariates", "judge", "judge_outcome", "tune", "over_time", "by",
+    "intervals", "link", "model", "covariates", "judge", "judge_outcome", "tune", "over_time", "by",
 )  # fmt: skip
 # Columns that held-out votes have, too.
 OF_VOTES = ("a", "b", "outcome", "weight")
@@ -108,18 +113,13 @@ def loaded(options: argparse.Namespace) -> Any:
 def fitted(options: argparse.Namespace) -> tuple[Any, Any, Any, Any, Any]:
     """Return the leaderboard of a table, and if any the search, clusters, ratings and boards by category."""
     check_usage(options)
-    shared = {
-        "ties": options.ties or "half",
-        "order_effect": options.order_effect,
-        "intervals": options.intervals or "debiased",
-    }
     columns, search = read_columns(options), None
     names, by = (columns.pop("a"), columns.pop("b")), columns.pop("by", None)
     if options.tune:
-        search = BradleyTerryCV(**shared).fit(*names, **columns)
+        search = BradleyTerryCV(**shared_options(options)).fit(*names, **columns)
         model = search.best_estimator_
     else:
-        model = BradleyTerry(options.alpha, half_life=options.half_life, **shared).fit(*names, **columns)
+        model = leaderboard_model(options).fit(*names, **columns)
     users = sorted(set(columns["cluster"][0])) if options.cluster else None
     ratings, boards = None, None
     if options.over_time is not None:
@@ -129,6 +129,35 @@ def fitted(options: argparse.Namespace) -> tuple[Any, Any, Any, Any, Any]:
     if by is not None:
         boards = leaderboards_by(model, *names, by=by, confidence=options.confidence, **columns)
     return model, search, users, ratings, boards
+
+
+def shared_options(options: argparse.Namespace) -> dict[str, Any]:
+    """Return the parameters of the model of votes that are not at their defaults."""
+    given = {name: getattr(options, name) for name in ("link", "ties", "order_effect", "intervals")}
+    return {name: value for name, value in given.items() if value not in (None, False, "logistic", "half")}
+
+
+def leaderboard_model(options: argparse.Namespace) -> Any:
+    """Return the model of votes, of judges who differ, or of humans and a judge; refuse other options."""
+    given = shared_options(options) | ({"half_life": options.half_life} if options.half_life else {})
+    for name, kind in (("judge", CrowdBradleyTerry), ("judge_outcome", PredictionPoweredBradleyTerry)):
+        if getattr(options, name) is None:
+            continue
+        known = kind().get_params()
+        refused = [option for option in given if option not in known]
+        refused += [column for column in OF_VOTES_ALONE[name] if getattr(options, column) is not None]
+        if refused:
+            flags = [f"--{option.replace('_', '-')}" for option in (name, refused[0])]
+            raise arguments.UsageError(f"{flags[0]} cannot be combined with {flags[1]}.")
+        return kind(options.alpha, **given)
+    return BradleyTerry(options.alpha, **given)
+
+
+# Columns that a model of judges cannot take.
+OF_VOTES_ALONE = {
+    "judge": ("cluster", "covariates", "judge_outcome"),
+    "judge_outcome": ("cluster", "covariates", "weight", "date"),
+}
 
 
 def category_values(boards: Any) -> dict[str, Any] | None:
@@ -232,7 +261,7 @@ def chances_of(matches: list[list[str]], model: Any) -> list[dict[str, Any]]:
     chances = []
     for a, b in matches:
         win, tie, loss = model.predict_match_proba(named.get(a, a), named.get(b, b)).tolist()
-        known = tie if model.ties == "davidson" else None
+        known = tie if model.link_.shapes else None
         chances.append({"a": a, "b": b, "win": win, "tie": known, "loss": loss})
     return chances
 
@@ -338,7 +367,7 @@ def values_of(options: argparse.Namespace, model: Any, board: Any) -> dict[str, 
         "items": len(model.items_),
         "groups": len(model.groups_),
         "alpha": model.alpha_,
-        "prior_sd": getattr(model, "prior_sd_", None),
+        "prior_sd": model.prior_sd_,
         "objective": model.objective_,
         "gap": model.gap_,
         "order_effect": model.order_effect_,
@@ -369,8 +398,7 @@ def lines_of(options: argparse.Namespace, model: Any, board: Any, chances: list[
     """Return the result for people."""
     judges = judges_of(model, board)
     effects = [effect_text(one) for one in model.effects(confidence=board.confidence) if not judges]
-    sd = getattr(model, "prior_sd_", None)
-    effects += [] if sd is None else [f"learned prior sd {sd:.3f}"]
+    effects += [] if model.prior_sd_ is None else [f"learned prior sd {model.prior_sd_:.3f}"]
     counts = f"{plural(model.n_comparisons_, 'match')} of {plural(len(model.items_), 'item')}"
     end = f"{counts}; intervals {board.confidence:.0%}"
     likely = ", ".join(f"{name} {chance:.0%}" for name, chance in first_places(model)[:LIKELY])
@@ -388,7 +416,7 @@ def lines_of(options: argparse.Namespace, model: Any, board: Any, chances: list[
 
 def judges_of(model: Any, board: Any) -> Any:
     """Return the table of judges, empty without them."""
-    return judge_table(model, confidence=board.confidence) if hasattr(model, "judges_") else []
+    return judge_table(model, confidence=board.confidence) if isinstance(model, CrowdBradleyTerry) else []
 
 
 def pairs_of(model: Any, board: Any) -> list[dict[str, Any]]:

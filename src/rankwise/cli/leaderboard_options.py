@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from rankwise.cli import arguments
+from rankwise.leaderboard.links import LINKS
 
 
 def add_leaderboard_options(parser: Any) -> None:
@@ -48,6 +49,10 @@ def _add_model_options(parser: Any) -> None:
         choices=("half", "davidson"),
         help="half a win for each (default), or Davidson's probabilities of ties",
     )
+    group.add_argument(
+        "--link", choices=tuple(LINKS),
+        help="chances by odds (logistic, the default: Bradley-Terry) or by normal noise (probit: Thurstone)",
+    )  # fmt: skip
     group.add_argument("--order-effect", action="store_true", help="learn the advantage of the first item")
     group.add_argument(
         "--half-life",

@@ -24,6 +24,10 @@ if TYPE_CHECKING:
     from rankwise.hull.ranker_cv import HullRankerCV as HullRankerCV
     from rankwise.leaderboard.bradley_terry import BradleyTerry as BradleyTerry
     from rankwise.leaderboard.bradley_terry_cv import BradleyTerryCV as BradleyTerryCV
+    from rankwise.leaderboard.crowd import CrowdBradleyTerry as CrowdBradleyTerry
+    from rankwise.leaderboard.prediction_powered import (
+        PredictionPoweredBradleyTerry as PredictionPoweredBradleyTerry,
+    )
 
 
 __getattr__, __dir__, __all__ = lazy_imports(__name__)

@@ -39,7 +39,11 @@ from rankwise.io.model_values import decode, from_node, to_node
 __all__ = ["ModelFileError", "ModelInfo", "load_model", "model_info", "save_model"]
 
 # Models of items, which have no rows to score.
-LEADERBOARDS: dict[str, type[BaseEstimator]] = {"BradleyTerry": estimators.BradleyTerry}
+LEADERBOARDS: dict[str, type[BaseEstimator]] = {
+    "BradleyTerry": estimators.BradleyTerry,
+    "CrowdBradleyTerry": estimators.CrowdBradleyTerry,
+    "PredictionPoweredBradleyTerry": estimators.PredictionPoweredBradleyTerry,
+}
 # The number of basis rows that are scored when a kernel model is loaded, besides the largest.
 BASIS_ROWS = 16
 
@@ -220,7 +224,7 @@ def _ranker_to_node(ranker: Any, contents: Contents, last: bool = True) -> dict[
     if callable(getattr(ranker, "kernel", None)):
         raise ModelFileError("its kernel is a function, and only named and precomputed kernels can be stored")
     entries, learned = declared(kind), dict(vars(ranker))
-    omitted = set(learned) - set(entries) if entries else set(ranker.get_params(deep=False))
+    omitted = set(learned) - set(entries)
     learned = {name: value for name, value in learned.items() if name not in omitted}
     parts = {name: value for name, value in learned.items() if isinstance(entries.get(name), Part)}
     node = to_node(ranker, {name: learned[name] for name in learned if name not in parts}, contents)
@@ -250,7 +254,7 @@ def _ranker_from_node(node: dict[str, Any], arrays: Arrays) -> Any:
     if (kind := _class_of(node["class"])) is None:
         raise ModelFileError(f"this version of rankwise has no estimator named {node['class']!r}")
     entries = declared(kind)
-    ranker = from_node(kind, entries or None, node, arrays)
+    ranker = from_node(kind, entries, node, arrays)
     for name, part in node.get("held", {}).items():
         declaration = entries.get(name)
         if not isinstance(declaration, Part) or part["class"] not in declaration.names:

@@ -44,12 +44,11 @@ def to_node(estimator: Any, learned: dict[str, Any], contents: Contents) -> dict
     return {"class": type(estimator).__name__, "parameters": parameters, "attributes": attributes}
 
 
-def from_node(kind: type[Any], names: Container[str] | None, node: dict[str, Any], arrays: Arrays) -> Any:
-    """Return the estimator of a node, of a class that may have these learned attributes; None for any."""
+def from_node(kind: type[Any], names: Container[str], node: dict[str, Any], arrays: Arrays) -> Any:
+    """Return the estimator of a node, of a class that may have these learned attributes."""
     estimator = kind(**{name: decode(value, arrays) for name, value in node["parameters"].items()})
     for name, value in node["attributes"].items():
-        is_known = not (name.startswith("__") or hasattr(kind, name)) if names is None else name in names
-        if not is_known:
+        if name not in names:
             raise ModelFileError(f"{name!r} is not the name of a learned attribute")
         setattr(estimator, name, decode(value, arrays))
     return estimator

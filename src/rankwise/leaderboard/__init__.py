@@ -5,23 +5,28 @@ from typing import TYPE_CHECKING
 from rankwise.core.lazy import lazy_names
 
 if TYPE_CHECKING:
-    from rankwise.leaderboard.bradley_terry import BradleyTerry, Effect
+    from rankwise.leaderboard.bradley_terry import BradleyTerry
     from rankwise.leaderboard.bradley_terry_cv import BradleyTerryCV, Candidate
     from rankwise.leaderboard.by_category import CategoryLeaderboards, RankChange, leaderboards_by
+    from rankwise.leaderboard.crowd import CrowdBradleyTerry
     from rankwise.leaderboard.differences import ScoreDifference
     from rankwise.leaderboard.duel_tables import join_duels
     from rankwise.leaderboard.fragility import Fragility, RemovedVotes
     from rankwise.leaderboard.held_out import HeldOut
     from rankwise.leaderboard.judge_rows import JudgeRow, JudgeTable, judge_table
+    from rankwise.leaderboard.links import LINKS, Link
     from rankwise.leaderboard.over_time import Rating, Ratings, ratings_over_time
     from rankwise.leaderboard.pair_rows import PairRow, PairTable, pair_table
-    from rankwise.leaderboard.table import Leaderboard, LeaderboardRow, rank_ranges, step_down_ranges
+    from rankwise.leaderboard.prediction_powered import PredictionPoweredBradleyTerry
+    from rankwise.leaderboard.table import Effect, Leaderboard, LeaderboardRow, rank_ranges, step_down_ranges
 
 __all__ = [
+    "LINKS",
     "BradleyTerry",
     "BradleyTerryCV",
     "Candidate",
     "CategoryLeaderboards",
+    "CrowdBradleyTerry",
     "Effect",
     "Fragility",
     "HeldOut",
@@ -29,8 +34,10 @@ __all__ = [
     "JudgeTable",
     "Leaderboard",
     "LeaderboardRow",
+    "Link",
     "PairRow",
     "PairTable",
+    "PredictionPoweredBradleyTerry",
     "RankChange",
     "Rating",
     "Ratings",
@@ -48,9 +55,12 @@ __all__ = [
 __getattr__, __dir__ = lazy_names(
     __name__,
     {
-        "rankwise.leaderboard.bradley_terry": ["BradleyTerry", "Effect"],
+        "rankwise.leaderboard.bradley_terry": ["BradleyTerry"],
         "rankwise.leaderboard.by_category": ["CategoryLeaderboards", "RankChange", "leaderboards_by"],
         "rankwise.leaderboard.differences": ["ScoreDifference"],
+        "rankwise.leaderboard.crowd": ["CrowdBradleyTerry"],
+        "rankwise.leaderboard.links": ["LINKS", "Link"],
+        "rankwise.leaderboard.prediction_powered": ["PredictionPoweredBradleyTerry"],
         "rankwise.leaderboard.duel_tables": ["join_duels"],
         "rankwise.leaderboard.judge_rows": ["JudgeRow", "JudgeTable", "judge_table"],
         "rankwise.leaderboard.bradley_terry_cv": ["BradleyTerryCV", "Candidate"],
@@ -58,6 +68,12 @@ __getattr__, __dir__ = lazy_names(
         "rankwise.leaderboard.held_out": ["HeldOut"],
         "rankwise.leaderboard.over_time": ["Rating", "Ratings", "ratings_over_time"],
         "rankwise.leaderboard.pair_rows": ["PairRow", "PairTable", "pair_table"],
-        "rankwise.leaderboard.table": ["Leaderboard", "LeaderboardRow", "rank_ranges", "step_down_ranges"],
+        "rankwise.leaderboard.table": [
+            "Effect",
+            "Leaderboard",
+            "LeaderboardRow",
+            "rank_ranges",
+            "step_down_ranges",
+        ],
     },
 )

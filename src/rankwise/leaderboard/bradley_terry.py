@@ -2,94 +2,59 @@
 
 from __future__ import annotations
 
-import logging
-from collections.abc import Callable, Sequence
-from dataclasses import KW_ONLY, dataclass, replace
-from typing import Any
+from collections.abc import Iterator
+from copy import copy
+from dataclasses import KW_ONLY, dataclass
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.special import expit
-from scipy.stats import rankdata
-from sklearn.base import BaseEstimator
-from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from rankwise.core.checks import as_array, check_choice, check_count, check_positive
-from rankwise.core.text import plural
-from rankwise.core.types import FloatArray, FloatVector, IntVector
+from rankwise.core.checks import check_choice, check_count, check_positive
+from rankwise.core.stored import Array, Declaration, Value
+from rankwise.core.types import FloatArray, FloatVector
 from rankwise.core.warn import warn_caller
+from rankwise.leaderboard.base import HUGE, TINY, BaseLeaderboard, check_confidence, check_items, is_dense
 from rankwise.leaderboard.clusters import ClusterCounts
 from rankwise.leaderboard.comparisons import Comparisons
-from rankwise.leaderboard.covariates import Covariates
 from rankwise.leaderboard.diagnosis import diagnose, diagnose_covariates
-from rankwise.leaderboard.differences import HasDifferences, check_confidence
-from rankwise.leaderboard.differences import ScoreDifference as ScoreDifference
-from rankwise.leaderboard.duels import DuelUncertainty
 from rankwise.leaderboard.firth import FirthFit, Profiles
-from rankwise.leaderboard.fragility import HasFragility
-from rankwise.leaderboard.held_out import PredictsVotes
+from rankwise.leaderboard.fragility import Fragility, Units, fragility_of
 from rankwise.leaderboard.item_features import as_rows, with_features
-from rankwise.leaderboard.judge_uncertainty import JudgeState, JudgeUncertainty
-from rankwise.leaderboard.judged import NOT_OF_DUELS, NOT_OF_JUDGES, HasJudges
-from rankwise.leaderboard.loss import ComparisonLoss
+from rankwise.leaderboard.links import Link, Outcomes, link_of
 from rankwise.leaderboard.matches import Matches, frame_columns, read_matches
-from rankwise.leaderboard.newton import UnboundedScoresError, solve_comparisons
+from rankwise.leaderboard.newton import UnboundedScoresError, fitted, minimised
+from rankwise.leaderboard.pair_model import PairModel
 from rankwise.leaderboard.posterior import sampled_posterior
 from rankwise.leaderboard.prior import Prior, learned_sd, pairs_similar_scores
-from rankwise.leaderboard.table import (
-    Effect,
-    Leaderboard,
-    LeaderboardRow,
-    open_note,
-    rank_ranges,
-    shrunk_note,
-    step_down_ranges,
-)
-from rankwise.leaderboard.uncertainty import (
-    ClusteredUncertainty,
-    SampledUncertainty,
-    Uncertainty,
-    WeightedUncertainty,
-    pair_variances,
-    score_errors,
-)
-from rankwise.solvers import InterruptedWarning, Monitor, SolverResult
+from rankwise.leaderboard.stored import are_clusters, are_names, are_weights
+from rankwise.leaderboard.table import Effect
+from rankwise.leaderboard.uncertainty import ClusteredUncertainty, SampledUncertainty, Uncertainty
+from rankwise.solvers import Monitor, SolverResult
 
-logger = logging.getLogger("rankwise")
-
-
-TIES = ("half", "davidson")
-INTERVALS = ("debiased", "posterior", "sampled")
-# Up to this number of items all covariances are computed at once; beyond it, single columns on request.
-DENSE_ITEMS = 3000
-# Up to this number of parameters the evidence is computed by determinants; beyond it, by traces.
-EVIDENCE_ITEMS = 500
-# Columns of the covariance per block, and the largest number of items with ranges of ranks.
-BLOCK_COLUMNS = 256
-# Up to this number of items ranges of ranks use the distribution of the largest of all differences.
-STEP_DOWN_ITEMS = 100
+# Attributes of fits with features, covariates or weights, which another fit removes.
+OF_FEATURES = ("_features", "n_features_in_", "coef_", "intercept_")
+OF_COVARIATES = ("_covariates", "_covariate_scale")
+OF_SOME_FITS = (*OF_FEATURES, "feature_names_in_", *OF_COVARIATES, "_squares")
 # Up to this number of items the posterior is sampled. Beyond it few draws have most of the weight.
 SAMPLED_ITEMS = 100
-# Draws of scores for the probabilities of the first places, and the largest number of values in them.
-DRAWS, DRAWN_VALUES = 20_000, 10_000_000
-RANKED_ITEMS = 20_000
-# With fewer votes per judge, debiased scores are too far apart, and intervals are those of the posterior.
-VOTES_PER_JUDGE = 30
+# Up to this number of parameters the evidence is computed by inverses; beyond it, by traces.
+EVIDENCE_ITEMS = 500
 
 
 @dataclass(eq=False, repr=False)
-class BradleyTerry(PredictsVotes, HasDifferences, HasFragility, HasJudges, BaseEstimator):
+class BradleyTerry(BaseLeaderboard):
     """Rank items: minimise the mean over matches of log(1 + exp(s_loser - s_winner)) + alpha ||s||^2.
 
     Each item has a score s, and P(a beats b) = 1 / (1 + exp(s_b - s_a)) (Zermelo 1929; Bradley and Terry
-    1952). The mean is weighted. An order effect h is added to the score of the item named first
-    (at home, shown first). Ties count as half a win and half a loss, or, by Davidson (1970), the
-    probabilities of win, tie and loss are proportional to exp(d/2), nu and exp(-d/2). h and log nu are
-    penalised like scores if `alpha` is given.
+    1952), or Phi(s_a - s_b) with link="probit" (Thurstone 1927, case V). The mean is weighted. An order
+    effect h is added to the score of the item named first (at home, shown first). Ties count as half a win
+    and half a loss, or, by Davidson (1970), the probabilities of win, tie and loss are proportional to
+    exp(d/2), nu and exp(-d/2). h and log nu are penalised like scores if `alpha` is given.
 
     By default the penalty is learned: scores have a normal prior whose standard deviation `prior_sd_`
-    maximises log evidence - (log sd)^2 / 2, in about 15 fits, and predictions average over the posterior.
+    maximises log evidence - (log sd)^2 / 2, in about 5 fits, and predictions average over the posterior.
     This assumes that pairs are chosen without regard to strength; matchmaking is warned of, and a few items
     far from all others make `prior_sd_` too large for the rest.
 
@@ -114,6 +79,8 @@ class BradleyTerry(PredictsVotes, HasDifferences, HasFragility, HasJudges, BaseE
         1 / (2 W v) with v = prior_sd_^2, and W = (sum w)^2 / sum w^2, the effective number of matches, for
         weights that are not counts. An order effect, log nu, gamma (times the root mean square of each
         covariate) and the weights of features then have standard normal priors, 1 / (2 W).
+    link : "logistic" or "probit"
+        The chance of winning by the difference of scores; the probit link needs ties="half".
     ties : "half" or "davidson"
     order_effect : bool
         Learn the advantage of the first item of a pair. `fit` then needs `outcome`.
@@ -125,13 +92,12 @@ class BradleyTerry(PredictsVotes, HasDifferences, HasFragility, HasJudges, BaseE
         the unit of the numbers in `date`.
     tol : float
         Stop when the gap is at most `tol` times the attainable improvement over equal scores, or a unit of
-        rounding; with judges, half the Newton decrement of the last fit takes the place of the gap.
+        rounding.
     max_iter : int
     verbose : int
         1 prints a line per iteration.
     callback : callable, optional
-        Called with a `State` after each iteration; a true return value ends the fit. With judges, each fit at
-        given spreads is an iteration, too.
+        Called with a `State` after each iteration; a true return value ends the fit.
     intervals : "debiased", "posterior" or "sampled"
         Standard errors, confidence intervals and ranges of ranks. "debiased": around the scores that maximise
         the likelihood times the root of the determinant of the information (Firth 1993), without the prior,
@@ -147,7 +113,7 @@ class BradleyTerry(PredictsVotes, HasDifferences, HasFragility, HasJudges, BaseE
     items_ : array of shape (n_items,)
         The names, sorted if they can be.
     scores_ : array of shape (n_items,)
-        Their mean is 0. A difference of 1 is odds of e.
+        Their mean is 0. A difference of 1 is odds of e, or a standard deviation with the probit link.
     order_effect_ : float
         h, 0 without an order effect.
     tie_effect_ : float
@@ -167,21 +133,6 @@ class BradleyTerry(PredictsVotes, HasDifferences, HasFragility, HasJudges, BaseE
         The penalty of scores, and the results of the fit: the objective is within `gap_` of its minimum.
     n_comparisons_ : int
         The number of matches of positive weight.
-    judges_ : array of shape (n_judges,)
-        With judges: their names, sorted if they can be.
-    judge_slopes_, judge_order_effects_ : arrays of shape (n_judges,)
-        With judges: beta_k, below 0 for a judge that votes against the rest, and h_k.
-    judge_votes_ : array of shape (n_judges,)
-        With judges: the weight of the votes of each.
-    judge_spreads_ : tuple of two floats
-        With judges: the learned standard deviations of the logarithm of abs(beta_k) and h_k.
-    judge_weight_, judge_agreement_ : float
-        With `judge_outcome`: lambda, and the fraction of duels with a human vote on which the judge agreed.
-    judge_gain_ : float
-        With `judge_outcome`: the fraction by which the mean length of intervals of scores is below that of
-        the human votes alone, by the same method with lambda = 0.
-    n_duels_ : int
-        With `judge_outcome`: the number of duels, with and without a human vote.
 
     Examples
     --------
@@ -198,17 +149,28 @@ class BradleyTerry(PredictsVotes, HasDifferences, HasFragility, HasJudges, BaseE
     3     cid   -0.104  -1.384  0.824  1 to 3        5  40.0%
     """
 
-    alpha: float | None = None
     _: KW_ONLY
+    link: str = "logistic"
     ties: str = "half"
     order_effect: bool = False
     feature_alpha: float | None = None
     half_life: float | None = None
-    tol: float = 1e-16
-    max_iter: int = 100
-    verbose: int = 0
-    callback: Callable[[Any], Any] | None = None
-    intervals: str = "debiased"
+
+    stored: ClassVar[dict[str, Declaration]] = {
+        "n_features_in_": Value((int,), low=1, size="features"),
+        "feature_names_in_": Array(("features",), "OU", text=True),
+        "coef_": Array(("features",)),
+        "intercept_": Value((float,), low=-HUGE, high=HUGE),
+        "_features": Array(("items", "features")),
+        "covariate_names_": Value((list,), check=are_names, required=True),
+        "covariate_effects_": Array(("covariates",), required=True),
+        "_covariate_scale": Array(("covariates",), low=TINY),
+        "_covariates": Array(("covariates", "entries")),
+        "_parameters": Array(("parameters",), required=True),
+        "_squares": Value((tuple,), check=are_weights),
+        "_clusters": Value((tuple,), check=are_clusters, required=True),
+    }
+    kinds_of_intervals = ("debiased", "posterior", "sampled")
 
     def fit(
         self,
@@ -222,7 +184,6 @@ class BradleyTerry(PredictsVotes, HasDifferences, HasFragility, HasJudges, BaseE
         cluster: Any = None,
         covariates: Any = None,
         judge: Any = None,
-        judge_outcome: Any = None,
     ) -> BradleyTerry:
         """Learn the scores.
 
@@ -254,43 +215,83 @@ class BradleyTerry(PredictsVotes, HasDifferences, HasFragility, HasJudges, BaseE
             the left and -1 otherwise. Swapping both items changes the sign of z. Without `outcome`, the first
             is the winner, so z must be a difference, winner minus loser; a column of one sign is refused.
             Units do not matter.
-        judge : column of labels, optional
-            Who voted. The model is then P(a beats b | judge k) = 1 / (1 + exp(-beta_k (s_a - s_b) - h_k)):
-            judges differ in how sharply they discern and, if `outcome` is given, in their preference for
-            the item named first. The spreads of log beta_k and h_k are learned. The problem is not convex:
-            the result is the best local minimum of several starts, `objective_` includes the priors of
-            judges, and `gap_` is the distance from that minimum to second order. For up to 3,000 items.
-        judge_outcome : column like outcome, optional
-            The vote of a judge, such as a language model, on every duel (the same prompt and answers), if
-            humans voted on a random subset. `outcome` has the human votes and is missing (None, NaN or empty)
-            for the other duels. The scores are those of humans; the judge makes their intervals shorter, and
-            its biases do not matter. See `fit_duels`. For up to 3,000 items.
         """
         self._check_parameters()
-        if loser is None:
-            columns = frame_columns(
-                winner, weight=weight, outcome=outcome, date=date, cluster=cluster, covariates=covariates,
-                judge=judge, judge_outcome=judge_outcome,
-            )  # fmt: skip
-        else:
-            columns = {"a": winner, "b": loser, "weight": weight, "outcome": outcome, "date": date}
-            columns |= {"cluster": cluster, "covariates": covariates, "judge": judge}
-            columns["judge_outcome"] = judge_outcome
-        judge_outcome = columns.pop("judge_outcome", None)
-        given = columns | {"features": features, "judge_outcome": judge_outcome}
         if judge is not None:
-            self._check_judged("judge", **{name: given.get(name) for name in NOT_OF_JUDGES})
-        if judge_outcome is not None:
-            self._check_judged("judge_outcome", **{name: given.get(name) for name in NOT_OF_DUELS})
-            return self._fit_duels(columns, judge_outcome)
+            raise TypeError("BradleyTerry has no judges; CrowdBradleyTerry takes judge.")
+        given = {"weight": weight, "outcome": outcome, "date": date, "cluster": cluster}
+        given["covariates"] = covariates
+        columns = frame_columns(winner, **given) if loser is None else {"a": winner, "b": loser} | given
         if self.order_effect and columns.get("outcome") is None:
             raise ValueError("order_effect needs outcome: of winner and loser alone, the order is not known.")
         matches = read_matches(**columns, half_life=self.half_life)
         if features is None:
-            return self._fit_matches(matches, None, None)
+            return self.fit_matches(matches)
         if self.alpha is not None and self.alpha == 0:
             raise ValueError("features need a positive alpha: without a penalty they explain nothing.")
-        return self._fit_matches(*with_features(matches, features))
+        matches, rows, names = with_features(matches, features)
+        return self.fit_matches(matches, rows, names)
+
+    def fit_matches(
+        self,
+        matches: Matches,
+        features: FloatArray | None = None,
+        columns: list[Any] | None = None,
+        *,
+        is_start: bool = False,
+    ) -> BradleyTerry:
+        """Learn the scores from matches that have been read; a start of another fit is silent."""
+        for name in OF_SOME_FITS:
+            self.__dict__.pop(name, None)
+        if self.intervals == "sampled":
+            self._check_sampled(matches)
+        if matches.clusters:
+            check_items(matches, "cluster")
+        comparisons = Comparisons.count(
+            len(matches.items), matches.first, matches.second, matches.result, matches.weight,
+            ordered=self.order_effect, covariates=matches.covariate_values,
+        )  # fmt: skip
+        pairs = PairModel(comparisons, self.link_, order_effect=self.order_effect, features=features)
+        self._set_votes(matches, pairs)
+        self.alpha_ = alpha = self._alpha(pairs)
+        # An item with features and without matches is not a group.
+        groups = [group for group in comparisons.groups() if features is None or len(group) > 1]
+        compared = groups if features is None else groups[:1]
+        diagnose(matches.items, comparisons, compared, alpha, ties=self.ties)
+        diagnose_covariates(pairs, matches.covariates.names if matches.covariates else [], alpha)
+        self.items_, self.n_comparisons_ = matches.items, len(matches.first)
+        self.groups_ = [matches.items[group] for group in groups]
+        self._entries = (
+            comparisons.first, comparisons.second, comparisons.wins, comparisons.losses, comparisons.ties
+        )  # fmt: skip
+        self._set_features(features, columns)
+        self.covariate_names_ = []
+        if matches.covariates is not None:
+            self.covariate_names_, self._covariate_scale = matches.covariates.names, matches.covariates.scale
+            self._covariates = comparisons.covariates
+        result = self._minimised(pairs, is_start=is_start)
+        self._set_scores(pairs, result.coef)
+        self._store_result(result)
+        if self.prior_sd_ is not None and pairs_similar_scores(pairs, self.scores_):
+            warn_caller(
+                "Matches were mostly between items of similar scores. The learned prior assumes pairs that "
+                f"were chosen without regard to strength; prior_sd_={self.prior_sd_:.3g} may be too small, "
+                "and scores too close. If that matters, pass an alpha of your own."
+            )
+        return self
+
+    def _minimised(self, pairs: PairModel, *, is_start: bool) -> SolverResult:
+        penalty = self._penalty(pairs, self.alpha_)
+        if is_start:
+            return fitted(pairs, penalty, pairs.start())
+        try:
+            monitor = Monitor(self.verbose, self.callback)
+            return minimised(pairs, penalty, tol=self.tol, max_iter=self.max_iter, monitor=monitor)
+        except UnboundedScoresError:
+            raise ValueError(
+                "With alpha=0 the likelihood has no maximum: some outcomes are predicted without error, so "
+                "that scores or effects are unbounded. Pass a positive alpha."
+            ) from None
 
     def predict(self, X: Any) -> FloatVector:
         """Return x' beta + intercept, the scores of items of which only features are known.
@@ -308,66 +309,19 @@ class BradleyTerry(PredictsVotes, HasDifferences, HasFragility, HasJudges, BaseE
         validate_data(self, X, reset=False, skip_check_array=True)  # the names of columns, if there are any
         return rows @ self.coef_ + self.intercept_
 
-    def predict_pair_proba(self, a: Any, b: Any) -> Any:
-        """Return P(a above b) = 1 / (1 + exp(-k (s_a - s_b))) for a match without a tie or an order effect.
+    @property
+    def link_(self) -> Link:
+        """The link of scores and chances of winning."""
+        return link_of(self.link, self.ties)
 
-        Covariates are 0. k is 1 if `alpha` was given. With a learned prior, the probability is the mean over
-        the posterior, by MacKay's (1992) approximation k = 1 / sqrt(1 + pi V / 8), with V the variance of
-        s_a - s_b. Beyond 3,000 items, V is a lower bound, from the diagonal of the Hessian.
-
-        Parameters
-        ----------
-        a, b : names, or columns of names
-
-        Returns
-        -------
-        probability : float, or array of shape (n_pairs,)
-        """
-        return _plain(expit(self._expected_differences(a, b)))
-
-    def predict_match_proba(self, a: Any, b: Any) -> FloatArray:
-        """Return P(a wins), P(tie) and P(a loses) for a match in which a is first, with the order effect.
-
-        Covariates are 0.
-
-        Returns
-        -------
-        probabilities : array of shape (3,) or (n_pairs, 3)
-        """
-        d = self._expected_differences(a, b, self.order_effect_)
-        with np.errstate(divide="ignore"):  # log 0 = -inf gives ties a probability of 0
-            ties = np.log(self.tie_effect_) + 0.0 * d
-        exponents = np.stack([0.5 * d, ties, -0.5 * d], axis=-1)
-        weights = np.exp(exponents - exponents.max(axis=-1, keepdims=True))
-        return weights / weights.sum(axis=-1, keepdims=True)
-
-    def _expected_differences(self, a: Any, b: Any, lead: float = 0.0) -> Any:
-        """Return s_a - s_b + lead, times MacKay's factor if the prior is learned."""
-        first, second = np.broadcast_arrays(self._numbers_of(a, "a"), self._numbers_of(b, "b"))
-        d = self.scores_[first] - self.scores_[second] + lead
-        if getattr(self, "prior_sd_", None) is None:  # also if a file of an earlier version was loaded
-            return d
-        pairs = first.ravel(), second.ravel()
-        variances = pair_variances(self._posterior(), *pairs, dense=DENSE_ITEMS, block=BLOCK_COLUMNS)
-        return d / np.sqrt(1.0 + np.pi / 8.0 * variances.reshape(first.shape))
-
-    def standard_errors(self, items: Any = None) -> Any:
-        """Return the standard error of the score of each item, or of those named; see `intervals`.
-
-        They are those of scores relative to the mean of all, or of `Leaderboard.reference`. For up to 3,000
-        items the Hessian is inverted once;
-        beyond, each item takes a sparse system.
-        """
-        check_is_fitted(self)
-        numbers = np.arange(len(self.items_)) if items is None else self._numbers_of(items, "items")
-        errors = score_errors(self._uncertainty(), numbers.ravel(), dense=DENSE_ITEMS, block=BLOCK_COLUMNS)
-        return _plain(errors.reshape(numbers.shape))
+    @property
+    def _shape(self) -> FloatVector:
+        return self._pairs().shape(self._parameters)
 
     def effects(self, *, confidence: float = 0.95) -> list[Effect]:
         """Return the effects of features, covariates, order and ties, with confidence intervals.
 
-        The interval of the tie effect nu is that of log nu, as powers of e. With judges, the effects are the
-        slope and, if `outcome` was given, the order effect of each.
+        The interval of the tie effect nu is that of log nu, as powers of e.
 
         Examples
         --------
@@ -378,207 +332,129 @@ class BradleyTerry(PredictsVotes, HasDifferences, HasFragility, HasJudges, BaseE
         """
         check_confidence(confidence)
         uncertainty = self._uncertainty()
-        if isinstance(uncertainty, JudgeUncertainty):
-            return self._judge_effects(uncertainty, confidence)
-        loss, n_effects = uncertainty.loss, uncertainty.loss.n_parameters - uncertainty.loss.n_items
-        if not n_effects:
-            return []
-        columns = np.eye(loss.n_parameters)[:, loss.n_items :] / _units(self, loss)[loss.n_items :]
-        errors, lows, highs = uncertainty.intervals(columns, confidence)
-        features = getattr(self, "feature_names_in_", range(loss.n_linear - loss.n_items))
-        names = [f"feature {name}" for name in features]
-        names += [f"covariate {name}" for name in getattr(self, "covariate_names_", [])]
-        names += ["order effect"] * self.order_effect
-        found = [
-            Effect(name, float(value), float(error), float(low), float(high))
-            for name, value, error, low, high in zip(
-                [*names, *["tie effect"] * loss.davidson], self._parameters @ columns, errors, lows, highs,
-                strict=True,
-            )
-        ]  # fmt: skip
-        if loss.davidson:
-            log = found.pop()
-            nu = float(np.exp(log.value))
-            found.append(
-                Effect(log.name, nu, nu * log.standard_error, float(np.exp(log.low)), float(np.exp(log.high)))
-            )
-        return found
+        pairs, shapes = uncertainty.model, self.link_.shapes
+        columns = np.eye(pairs.n_parameters)[:, pairs.n_items :] / self._units_of(pairs)[pairs.n_items :]
+        names = [
+            f"feature {name}"
+            for name in getattr(self, "feature_names_in_", range(pairs.n_linear - pairs.n_items))
+        ]
+        names += [f"covariate {name}" for name in self.covariate_names_]
+        names += ["order effect"] * self.order_effect + list(shapes)
+        errors, low, high = uncertainty.intervals(columns, confidence)
+        values = np.array([self._parameters @ columns, errors, low, high])
+        if shapes:
+            logs = values[:, -len(shapes) :]
+            nu = np.exp(logs[0])
+            values[:, -len(shapes) :] = nu, nu * logs[1], np.exp(logs[2]), np.exp(logs[3])
+        return [Effect(name, *row) for name, row in zip(names, values.T.tolist(), strict=True)]
 
-    def leaderboard(
-        self, top: int | None = None, *, confidence: float = 0.95, ranks: bool | None = None
-    ) -> Leaderboard:
-        """Return the items from the highest score to the lowest, with intervals and ranges of ranks.
+    def fragility(self, k: int = 1, *, unit: str | None = None) -> Fragility:
+        """Find few votes, or clusters of votes, whose removal changes the first place, or the top k.
+
+        Votes are ranked by their influence on the difference of two scores, one in the top k and one below
+        it: one Newton step from the optimum. They are removed from the most influential on, with new scores
+        and influences in between, until the order changes, and then as many as possible are put back. The
+        result is proven by a fit without them: its certified error is smaller than the change. It is an upper
+        bound, often but not always the fewest. Removals keep the prior of the fit. This takes some 50 fits.
 
         Parameters
         ----------
-        top : int, optional
-            The number of rows; by default all.
-        confidence : float
-            The confidence level of the interval of each score and of each range of ranks (see
-            `rank_ranges`).
-        ranks : bool, optional
-            Compute the ranges of ranks, from the covariance of all items. By default only for up to 3,000
-            items; True takes one sparse system per item beyond, and raises a ValueError for more than 20,000.
+        k : int
+        unit : "vote" or "cluster", optional
+            By default clusters if the model was fitted with them (of two columns, the first), and votes
+            otherwise. Votes need weights that are whole numbers, each a number of votes.
 
         Returns
         -------
-        leaderboard : Leaderboard
-            A list of rows that prints as a table.
-        """
-        check_is_fitted(self)
-        check_confidence(confidence)
-        if top is not None:
-            check_count("top", top)
-        order = np.argsort(-self.scores_, kind="stable")[:top]
-        places = rankdata(-self.scores_, method="min").astype(int)
-        uncertainty = self._uncertainty()
-        errors, best, worst = self._certainty(uncertainty, order, confidence, ranks)
-        lows, highs = uncertainty.score_intervals(order, errors, confidence)
-        matches, wins = self._comparisons.per_item()
-        names, scores, profiles = self.items_.tolist(), self.scores_, uncertainty.profiles
-        if profiles is not None and profiles.is_one_sided:
-            scores = uncertainty.relative(scores)
-        rows = [
-            LeaderboardRow(
-                int(places[k]), names[k], float(scores[k]), float(error), float(low), float(high),
-                first, last, float(matches[k]), float(wins[k] / matches[k]) if matches[k] else None,
-            )
-            for k, error, low, high, first, last in zip(
-                order, errors, lows, highs, best, worst, strict=True
-            )
-        ]  # fmt: skip
-        if profiles is None or not profiles.is_one_sided:
-            return Leaderboard(rows, confidence, self._judged_note() or shrunk_note(rows))
-        reference = self.items_[profiles.reference].tolist()
-        note = " ".join(filter(None, (open_note(rows, profiles.n_linked), shrunk_note(rows))))
-        return Leaderboard(rows, confidence, note, reference)
-
-    def top_probabilities(self, k: int = 1) -> FloatVector:
-        """Return P(the item is among the k best) of each item, in the order of `items_`.
-
-        By draws from the posterior of the scores, 20,000 for up to 500 items: normal distributions that take
-        clusters and weights into account, averaged over the prior's standard deviation as the probability of
-        `difference`, or the sample of `intervals="sampled"`. For up to 3,000 items.
-
-        Scores are assumed to be independent draws from one normal distribution. The probabilities are right
-        on average over such boards; if several of the best items are nearly equal, and far above the rest,
-        that of the favourite is too large.
+        fragility : Fragility
+            It prints as a sentence.
 
         Examples
         --------
-        >>> model = BradleyTerry().fit(["x"] * 30 + ["y"] * 20, ["y"] * 30 + ["x"] * 20)
-        >>> model.top_probabilities().round(2)
-        array([0.87, 0.13])
+        >>> from rankwise import BradleyTerry
+        >>> model = BradleyTerry().fit(list("xxxxyyz"), list("yyzzzzx"))
+        >>> found = model.fragility()
+        >>> print(found)
+        Without 2 of 7 votes (28.6%), y takes first place from x.
+        >>> found.removed
+        [RemovedVotes(first='x', second='y', outcome='win', votes=2)]
         """
         check_is_fitted(self)
         check_count("k", k)
-        n = len(self.items_)
-        if n > DENSE_ITEMS:
-            raise ValueError(f"top_probabilities is limited to {DENSE_ITEMS:,} items; there are {n:,}.")
-        k, size = min(k, n), min(DRAWS, DRAWN_VALUES // n)
-        found = np.zeros(n)
-        for share, posterior in self._posteriors():
-            draws, weight = posterior.score_draws(max(round(share * size), 1))
-            top = np.argpartition(-draws, k - 1, axis=1)[:, :k]
-            found += share * np.bincount(top.ravel(), np.repeat(weight, k), minlength=n)
-        return found
-
-    def _certainty(
-        self, uncertainty: Uncertainty, order: IntVector, confidence: float, ranks: bool | None
-    ) -> tuple[FloatArray, Sequence[Any], Sequence[Any]]:
-        """Return the standard error and the best and worst rank of some items."""
-        n = len(self.items_)
-        if ranks and n > RANKED_ITEMS:
+        if k >= len(self.items_):
+            raise ValueError(f"k must be less than the number of items, {len(self.items_)}; got {k}.")
+        if not self.alpha_:
             raise ValueError(
-                f"ranks=True is limited to {RANKED_ITEMS:,} items, whose covariance takes minutes; there are "
-                f"{n:,}. Pass ranks=False."
+                "fragility needs a penalty: with alpha=0 scores may be unbounded without a vote."
             )
-        if not (n <= DENSE_ITEMS if ranks is None else ranks):
-            errors = score_errors(uncertainty, order, dense=DENSE_ITEMS, block=BLOCK_COLUMNS)
-            return errors, [None] * len(order), [None] * len(order)
-        if isinstance(uncertainty, SampledUncertainty):
-            errors = np.sqrt(np.diag(uncertainty.covariance())[order])
-            first, last = uncertainty.ranks(order, confidence)
-            return errors, first.tolist(), last.tolist()
-        scores = uncertainty.centre
-        freedom = uncertainty.least_freedom()
-        if n <= min(STEP_DOWN_ITEMS, DENSE_ITEMS):
-            covariance = uncertainty.covariance()
-            errors = np.sqrt(np.maximum(np.diag(covariance)[order], 0.0))
-            best, worst = step_down_ranges(scores, covariance, confidence, freedom, order)
-            return errors, best.tolist(), worst.tolist()
-        blocks = uncertainty.all_columns(dense=DENSE_ITEMS, block=BLOCK_COLUMNS)
-        variance, best, worst = rank_ranges(scores, blocks, confidence, freedom)
-        errors = np.sqrt(np.maximum(variance[order], 0.0))
-        return errors, best[order].tolist(), worst[order].tolist()
+        if self._covariates is not None:
+            raise ValueError("fragility is for models without covariates.")
+        pairs = self._pairs()
+        penalty, units = self._penalty(pairs, self.alpha_), self._units(unit, pairs.comparisons)
+        return fragility_of(pairs, penalty, self._parameters, units, self.items_.tolist(), k)
+
+    def _units(self, unit: str | None, comparisons: Comparisons) -> Units:
+        if unit is None:
+            unit = "cluster" if self._clusters else "vote"
+        check_choice(unit, "unit", ("vote", "cluster"))
+        if unit == "cluster" and not self._clusters:
+            raise ValueError('unit="cluster" needs a model that was fitted with cluster.')
+        if unit == "cluster":
+            return Units.of_clusters(self._clusters[0])
+        if self._squares is not None:
+            raise ValueError(
+                "fragility counts votes, so weights must be whole numbers, without a half-life. Fit with "
+                "cluster to remove clusters of votes of any weight."
+            )
+        return Units.of_votes(comparisons)
+
+    def conflicts(self) -> Iterator[str]:
+        """Yield the attributes of a file that contradict each other."""
+        yield from super().conflicts()
+        if not isinstance(self.order_effect, bool):
+            yield "order_effect"
+        has_covariates = {bool(self.covariate_names_), *(name in vars(self) for name in OF_COVARIATES)}
+        if len(has_covariates) > 1 or len(self.covariate_effects_) != len(self.covariate_names_):
+            yield "covariate_names_"
+        if len({name in vars(self) for name in OF_FEATURES}) > 1:
+            yield "_features"
+        first, second = self._entries[0].astype(np.int64), self._entries[1]
+        if not self.covariate_names_ and (np.diff(first * len(self.items_) + second) == 0).any():
+            yield "_entries"
+        with np.errstate(all="ignore"):
+            total = np.sum(self._entries[2:])
+            if not all(np.isclose(np.sum(counts[3:6]), total, rtol=1e-6) for counts in self._clusters):
+                yield "_clusters"
+            pairs, given = self._pairs(), self._parameters
+            if len(given) != pairs.n_parameters:
+                yield "_parameters"
+            learned = copy(self)
+            learned._set_scores(pairs, given)
+            names = ("scores_", "covariate_effects_", "order_effect_", "tie_effect_")
+            far = 1e-6 * (1.0 + np.abs(given).max())
+            is_same = [np.allclose(getattr(self, name), getattr(learned, name), atol=far) for name in names]
+            if not (all(is_same) and np.isfinite(self._posterior().hessian.diagonal).all()):
+                yield "_parameters"
 
     def _check_parameters(self) -> None:
-        check_choice(self.ties, "ties", TIES)
-        check_choice(self.intervals, "intervals", INTERVALS)
-        check_positive("tol", self.tol)
-        check_count("max_iter", self.max_iter)
-        if self.half_life is not None:
-            check_positive("half_life", self.half_life)
-        if self.alpha is not None and not (_is_number(self.alpha) and self.alpha == 0):
-            check_positive("alpha", self.alpha)
-        if self.feature_alpha is not None:
-            check_positive("feature_alpha", self.feature_alpha)
+        super()._check_parameters()
+        link_of(self.link, self.ties)
+        for name in ("half_life", "feature_alpha"):
+            if getattr(self, name) is not None:
+                check_positive(name, getattr(self, name))
 
-    def _fit_matches(
-        self, matches: Matches, features: FloatArray | None, columns: list[Any] | None
-    ) -> BradleyTerry:
-        comparisons = Comparisons.count(
-            len(matches.items), matches.first, matches.second, matches.result, matches.weight,
-            ordered=self.order_effect, covariates=matches.covariate_values,
-        )  # fmt: skip
-        loss = ComparisonLoss(comparisons, ties=self.ties, order_effect=self.order_effect, features=features)
-        self._set_votes(matches, loss)
-        alpha = self._alpha(loss)
-        # An item with features and without matches is not a group.
-        groups = [group for group in comparisons.groups() if features is None or len(group) > 1]
-        compared = groups if features is None else groups[:1]
-        diagnose(matches.items, comparisons, compared, alpha, davidson=self.ties == "davidson")
-        diagnose_covariates(loss, matches.covariates.names if matches.covariates else [], alpha)
-        try:
-            # With judges, this fit is a start only.
-            monitor = Monitor() if matches.judge is not None else Monitor(self.verbose, self.callback)
-            result = solve_comparisons(
-                loss, self._penalty(loss, alpha), tol=self.tol, max_iter=self.max_iter, monitor=monitor
-            )
-        except UnboundedScoresError:
-            raise ValueError(
-                "With alpha=0 the likelihood has no maximum: some outcomes are predicted without error, so "
-                "that scores or effects are unbounded. Pass a positive alpha."
-            ) from None
-        self.items_, self.n_comparisons_, self.alpha_ = matches.items, len(matches.first), alpha
-        self.groups_ = [matches.items[group] for group in groups]
-        self._entries = (
-            comparisons.first, comparisons.second, comparisons.wins, comparisons.losses, comparisons.ties
-        )  # fmt: skip
-        self._set_features(features, columns)
-        _set_covariates(self, matches.covariates, comparisons)
-        self._store(loss, result)
-        self._set_judges(matches)
-        _warn_of_matchmaking(loss, self.scores_, self.prior_sd_)
-        return self
-
-    def _set_votes(self, matches: Matches, loss: ComparisonLoss) -> None:
+    def _set_votes(self, matches: Matches, pairs: PairModel) -> None:
         """Store the number of votes, squared weights if they are not counts, and the votes of clusters."""
         columns = matches.first, matches.second, matches.result
         covariates = matches.covariate_values
-        n_items = len(matches.items)
-        if matches.clusters and n_items > DENSE_ITEMS:
-            raise ValueError(f"cluster is limited to {DENSE_ITEMS:,} items; there are {n_items:,}.")
-        if self.intervals == "sampled":
-            _check_sampled(matches, self.alpha)
-        self._votes, self._squares = loss.total_weight, None
+        self._votes = pairs.total_weight
         if matches.weight is not None and not matches.has_counts:
-            self._votes = loss.total_weight**2 / _sum_of_squares(matches.weight)
-            scaled = matches.weight * (self._votes / loss.total_weight)
+            self._votes = pairs.total_weight**2 / _sum_of_squares(matches.weight)
+            scaled = matches.weight * (self._votes / pairs.total_weight)
             squares = Comparisons.count(
-                n_items, *columns, scaled**2, ordered=self.order_effect, covariates=covariates
+                len(matches.items), *columns, scaled**2, ordered=self.order_effect, covariates=covariates
             )
-            self._squares = squares.total
+            self._squares = squares.wins, squares.losses, squares.ties
         ways = list(matches.clusters)
         if len(ways) == 2:
             ways.append(ways[0].astype(np.int64) * (int(ways[1].max()) + 1) + ways[1])
@@ -587,164 +463,135 @@ class BradleyTerry(PredictsVotes, HasDifferences, HasFragility, HasJudges, BaseE
             tuple(column for column in vars(count).values() if column is not None) for count in counts
         )
 
-    def _alpha(self, loss: ComparisonLoss) -> float:
+    def _alpha(self, pairs: PairModel) -> float:
         """Return the penalty of scores, and set `prior_sd_` if it is learned."""
         self.prior_sd_ = None
         if self.alpha is not None:
             return float(self.alpha)
-        rest = self._penalty(loss, 0.0)[loss.n_items :]
-        self.prior_sd_ = learned_sd(loss, rest, votes=self._votes, dense=loss.n_parameters <= EVIDENCE_ITEMS)
+        rest = self._penalty(pairs, 0.0)[pairs.n_items :]
+        dense = pairs.n_parameters <= EVIDENCE_ITEMS
+        self.prior_sd_ = learned_sd(pairs, rest, votes=self._votes, dense=dense)
         return 1.0 / (2.0 * self._votes * self.prior_sd_**2)
 
     def _set_features(self, features: FloatArray | None, columns: list[Any] | None) -> None:
-        """Store the features; remove those of an earlier fit."""
-        for name in ("coef_", "intercept_", "n_features_in_", "feature_names_in_"):
-            self.__dict__.pop(name, None)
-        self._features = features
+        """Store the features."""
         if features is not None:
-            self.n_features_in_ = features.shape[1]
+            self._features, self.n_features_in_ = features, features.shape[1]
         if columns is not None and all(isinstance(name, str) for name in columns):
             self.feature_names_in_ = np.array(columns, dtype=object)
 
     @property
     def _comparisons(self) -> Comparisons:
-        # Files of version 0.1 have no covariates.
-        return Comparisons(len(self.items_), *self._entries, covariates=getattr(self, "_covariates", None))
+        return Comparisons(len(self.items_), *self._entries, covariates=self._covariates)
 
-    def _loss(self) -> ComparisonLoss:
-        return ComparisonLoss(
-            self._comparisons, ties=self.ties, order_effect=self.order_effect, features=self._features
+    def _pairs(self) -> PairModel:
+        return PairModel(
+            self._comparisons, self.link_, order_effect=self.order_effect, features=self._features
         )
 
-    def _penalty(self, loss: ComparisonLoss, alpha: float) -> FloatVector:
+    def _penalty(self, pairs: PairModel, alpha: float) -> FloatVector:
         """Return the alpha of each parameter."""
-        penalty = np.full(loss.n_parameters, alpha)
+        penalty = np.full(pairs.n_parameters, alpha)
         if self.alpha is None:
-            penalty[loss.n_items :] = 1.0 / (2.0 * self._n_votes(loss))
+            penalty[pairs.n_items :] = 1.0 / (2.0 * self._votes)
         if self.feature_alpha is not None:
-            penalty[loss.n_items : loss.n_linear] = self.feature_alpha
+            penalty[pairs.n_items : pairs.n_linear] = self.feature_alpha
         return penalty
 
-    def _store(self, loss: ComparisonLoss, result: SolverResult) -> None:
-        self._parameters = result.coef
-        scores = loss.scores(result.coef)
+    def _set_scores(self, pairs: PairModel, parameters: FloatVector) -> None:
+        """Store the scores and effects of parameters."""
+        self._parameters = parameters
+        scores = pairs.scores(parameters)
         self.scores_ = scores - scores.mean()
         if self._features is not None:
-            self.coef_ = result.coef[loss.n_items : loss.n_linear]
+            self.coef_ = parameters[pairs.n_items : pairs.n_linear]
             self.intercept_ = -float(scores.mean())
-        begin, end = loss.n_linear, loss.n_linear + len(self.covariate_names_)
-        self.covariate_effects_ = (result.coef / _units(self, loss))[begin:end]
-        self.order_effect_ = loss.order(result.coef)
-        self.tie_effect_ = float(np.exp(result.coef[-1])) if self.ties == "davidson" else 0.0
-        self.objective_, self.gap_ = result.objective, result.gap
-        self.n_iter_, self.history_ = result.n_iter, result.history
-        found = f"The best scores so far are kept; their objective is within {self.gap_:.3g} of the optimum."
-        if result.status == "interrupted":
-            warn_caller(f"Interrupted after {plural(self.n_iter_, 'iteration')}. {found}", InterruptedWarning)
-        elif result.status in ("max_iter", "stalled"):
-            warn_caller(
-                f"Stopped after {plural(self.n_iter_, 'iteration')} with a gap above tol={self.tol:g} times "
-                f"the attainable improvement. {found}",
-                ConvergenceWarning,
-            )
+        begin, end = pairs.n_linear, pairs.n_linear + len(self.covariate_names_)
+        self.covariate_effects_ = (parameters / self._units_of(pairs))[begin:end]
+        self.order_effect_ = pairs.order(parameters)
+        self.tie_effect_ = float(np.exp(pairs.shape(parameters)).sum())
 
-    def _uncertainty(self, intervals: str | None = None) -> Uncertainty:
+    def _units_of(self, pairs: PairModel) -> FloatVector:
+        """Return the unit of each parameter: the scale of covariates, otherwise 1."""
+        units = np.ones(pairs.n_parameters)
+        if self._covariate_scale is not None:
+            units[pairs.n_linear : pairs.n_linear + len(self._covariate_scale)] = self._covariate_scale
+        return units
+
+    @property
+    def _predicts_unknown_items(self) -> bool:
+        return bool(self.alpha_) and self._features is None
+
+    def _uncertainty(self) -> Uncertainty:
         """Return the covariance of the parameters; the posterior if the matches do not determine them."""
         check_is_fitted(self)
-        loss, parameters = self._loss(), self._parameters
-        if self.intervals == "sampled":
-            return _sampled(self, loss)
         is_linked = self._features is None and len(self.groups_[0]) == len(self.items_)
-        debias = is_linked and (intervals or self.intervals) == "debiased"
-        if getattr(self, "_duels", None) is not None and debias:
-            return DuelUncertainty(loss, self._duels[0], self._votes, self._duels[1])
-        if getattr(self, "_duels", None) is not None:
-            return self._posterior()
-        if getattr(self, "_judges", None) is not None:
-            debias = debias and float(self.judge_votes_.mean()) >= VOTES_PER_JUDGE
-            return JudgeUncertainty(loss, JudgeState(*self._judges), debias=debias)
-        if debias:
-            found = self._debiased(loss)
+        pairs = self._pairs()
+        if self.intervals == "sampled":
+            return self._sampled(pairs)
+        if is_linked and self.intervals == "debiased":
+            found = self._debiased(pairs)
             # An order effect and scores may be impossible to tell apart.
             if found is not None and (
-                loss.n_parameters == loss.n_items or loss.n_items > DENSE_ITEMS or found.is_determined
+                pairs.n_parameters == pairs.n_items or not is_dense(pairs.n_items) or found.is_determined
             ):
                 return found
-        return self._uncertainty_at(loss, parameters, 2 * self._penalty(loss, self.alpha_))
+        return self._uncertainty_at(pairs, self._parameters, 2 * self._penalty(pairs, self.alpha_))
 
-    def _debiased(self, loss: ComparisonLoss) -> Uncertainty | None:
+    def _sampled(self, pairs: PairModel) -> SampledUncertainty:
+        """Return draws from the posterior, and from that of the prior's sd if it is learned."""
+        penalty = self._penalty(pairs, self.alpha_)
+        log_sd = None if self.prior_sd_ is not None else -0.5 * np.log(2.0 * self._votes * self.alpha_)
+        sample = sampled_posterior(Prior(pairs, penalty[pairs.n_items :], self._votes), log_sd)
+        return SampledUncertainty(pairs, self._parameters, 2 * penalty, self._votes, sample)
+
+    def _check_sampled(self, matches: Matches) -> None:
+        """Refuse what draws from the posterior cannot take into account."""
+        reason = None
+        if matches.clusters or not matches.has_counts:
+            reason = "assumes independent votes, without cluster and with weights that are counts"
+        elif self.alpha == 0:
+            reason = "needs a prior: a positive alpha, or a learned one"
+        elif len(matches.items) > SAMPLED_ITEMS:
+            reason = f"is limited to {SAMPLED_ITEMS} items; there are {len(matches.items):,}"
+        if reason is not None:
+            raise ValueError(f"intervals='sampled' {reason}.")
+
+    def _debiased(self, pairs: PairModel) -> Uncertainty | None:
         """Return the uncertainty around the scores of Firth's fit; None if effects are not determined."""
-        dense = loss.n_parameters <= EVIDENCE_ITEMS
+        dense = pairs.n_parameters <= EVIDENCE_ITEMS
         try:
-            fit = FirthFit(loss, self._parameters, self._n_votes(loss), dense=dense)
+            fit = FirthFit(pairs, self._parameters, self._votes, dense=dense)
         except (np.linalg.LinAlgError, UnboundedScoresError):
             return None
-        found = self._uncertainty_at(loss, fit.parameters, np.zeros(loss.n_parameters))
+        found = self._uncertainty_at(pairs, fit.parameters, np.zeros(pairs.n_parameters))
         found.set_profiles(Profiles(fit))
         return found
 
-    def _uncertainty_at(
-        self, loss: ComparisonLoss, parameters: FloatVector, ridge: FloatVector
-    ) -> Uncertainty:
-        common = loss, parameters, ridge, self._n_votes(loss)
-        if getattr(self, "_clusters", ()):  # files of version 0.1 have neither clusters nor squares
+    def _uncertainty_at(self, pairs: PairModel, parameters: FloatVector, ridge: FloatVector) -> Uncertainty:
+        common = pairs, parameters, ridge, self._votes
+        if self._clusters:
             return ClusteredUncertainty(*common, [ClusterCounts(*counts) for counts in self._clusters])
-        weights = getattr(self, "_squares", None)
-        if weights is not None:
-            zeros = np.zeros_like(weights)
-            squares = replace(self._comparisons, wins=weights, losses=zeros, ties=zeros)
-            return WeightedUncertainty(*common, squares)
-        return Uncertainty(*common)
-
-    def _n_votes(self, loss: ComparisonLoss) -> float:
-        """Return the number of votes of which the objective is the mean; counts in files of version 0.1."""
-        return getattr(self, "_votes", loss.total_weight)
+        return Uncertainty(*common, None if self._squares is None else Outcomes(*self._squares))
 
     def _posterior(self) -> Uncertainty:
         """Return the posterior of independent votes."""
-        loss = self._loss()
-        if getattr(self, "_duels", None) is not None:
-            return DuelUncertainty(loss, self.scores_, self._votes, self._duels[2])
-        if getattr(self, "_judges", None) is not None:
-            return JudgeUncertainty(loss, JudgeState(*self._judges), debias=False)
-        ridge = 2 * self._penalty(loss, self.alpha_)
-        return Uncertainty(loss, self._parameters, ridge, self._n_votes(loss))
+        pairs = self._pairs()
+        return Uncertainty(pairs, self._parameters, 2 * self._penalty(pairs, self.alpha_), self._votes)
 
     def _posteriors(self) -> list[tuple[float, Uncertainty]]:
         """Return posteriors of the scores, one per standard deviation of the prior, and their weights."""
-        loss = self._loss()
-        is_judged = getattr(self, "_duels", None) is not None or getattr(self, "_judges", None) is not None
-        is_learned = getattr(self, "prior_sd_", None) is not None and loss.n_parameters <= EVIDENCE_ITEMS
-        if self.intervals == "sampled" or is_judged or not is_learned:
-            return [(1.0, self._uncertainty("posterior" if self.alpha_ else None))]
-        prior = Prior(loss, self._penalty(loss, self.alpha_)[loss.n_items :], self._n_votes(loss))
+        pairs = self._pairs()
+        penalty = self._penalty(pairs, self.alpha_)
+        if not self.alpha_ or self.intervals == "sampled":
+            return [(1.0, self._uncertainty())]
+        if self.prior_sd_ is None or pairs.n_parameters > EVIDENCE_ITEMS:
+            return [(1.0, self._uncertainty_at(pairs, self._parameters, 2 * penalty))]
+        prior = Prior(pairs, penalty[pairs.n_items :], self._votes)
         return [
-            (weight, self._uncertainty_at(loss, prior.fitted(log_sd)[0], 2 * prior.penalty(log_sd)))
+            (weight, self._uncertainty_at(pairs, prior.fitted(log_sd)[0], 2 * prior.penalty(log_sd)))
             for log_sd, weight in prior.weighted_grid()
         ]
-
-    def _numbers_of(self, names: Any, argument: str) -> IntVector:
-        """Return the index of one name, or those of a column of names."""
-        check_is_fitted(self)
-        number_of: dict[Any, int] = {name: number for number, name in enumerate(self.items_.tolist())}
-        is_column = isinstance(names, list | np.ndarray) or hasattr(names, "to_numpy")
-        if isinstance(names, tuple) and names not in number_of:
-            is_column = True
-        if is_column and not isinstance(names, list | tuple):
-            names = as_array(names).tolist()
-        try:
-            return np.array([number_of[name] for name in names] if is_column else number_of[names])
-        except (KeyError, TypeError) as error:
-            unknown = error.args[0] if isinstance(error, KeyError) else names
-            raise ValueError(f"{argument} names {unknown!r}, which was in no match of the fit.") from None
-
-
-def _sampled(model: BradleyTerry, loss: ComparisonLoss) -> SampledUncertainty:
-    """Return draws from the posterior, and from that of the prior's sd if it is learned."""
-    penalty, votes = model._penalty(loss, model.alpha_), model._n_votes(loss)
-    log_sd = None if model.prior_sd_ is not None else -0.5 * np.log(2.0 * votes * model.alpha_)
-    sample = sampled_posterior(Prior(loss, penalty[loss.n_items :], votes), log_sd)
-    return SampledUncertainty(loss, model._parameters, 2 * penalty, votes, sample)
 
 
 def _sum_of_squares(weight: FloatVector) -> float:
@@ -757,65 +604,3 @@ def _sum_of_squares(weight: FloatVector) -> float:
             "precision; multiply all weights by a constant, which changes no result."
         )
     return found
-
-
-def _check_sampled(matches: Matches, alpha: float | None) -> None:
-    """Refuse what draws from the posterior cannot take into account."""
-    reason = None
-    if matches.clusters or not matches.has_counts:
-        reason = "assumes independent votes, without cluster and with weights that are counts"
-    elif alpha == 0:
-        reason = "needs a prior: a positive alpha, or a learned one"
-    elif len(matches.items) > SAMPLED_ITEMS:
-        reason = f"is limited to {SAMPLED_ITEMS} items; there are {len(matches.items):,}"
-    if reason is not None:
-        raise ValueError(f"intervals='sampled' {reason}.")
-
-
-def parameters_fit(model: BradleyTerry) -> bool:
-    """Return whether the parameters, which may come from a file, are those of the scores and effects."""
-    with np.errstate(all="ignore"):
-        loss, given = model._loss(), model._parameters
-        scores = loss.scores(given)
-        tie_effect = np.exp(given[-1]) if model.ties == "davidson" else 0.0
-        effects = getattr(model, "covariate_effects_", np.zeros(0))
-        covariates = slice(loss.n_linear, loss.n_linear + len(effects))
-        found = [*(scores - scores.mean()), *given[covariates], loss.order(given), tie_effect]
-        effects = effects * _units(model, loss)[covariates]
-        stored = [*model.scores_, *effects, model.order_effect_, model.tie_effect_]
-        diagonal = model._posterior().hessian.diagonal
-        far = 1e-6 * (1.0 + np.abs(found).max())
-        return bool(np.allclose(stored, found, atol=far) and np.isfinite(diagonal).all())
-
-
-def _set_covariates(model: BradleyTerry, covariates: Covariates | None, comparisons: Comparisons) -> None:
-    """Store the covariates of entries, their units and names."""
-    model.covariate_names_ = [] if covariates is None else covariates.names
-    model._covariates = comparisons.covariates
-    model._covariate_scale = None if covariates is None else covariates.scale
-
-
-def _units(model: BradleyTerry, loss: ComparisonLoss) -> FloatVector:
-    """Return the unit of each parameter: the scale of covariates, otherwise 1."""
-    units = np.ones(loss.n_parameters)
-    scale = getattr(model, "_covariate_scale", None)
-    if scale is not None:
-        units[loss.n_linear : loss.n_linear + len(scale)] = scale
-    return units
-
-
-def _warn_of_matchmaking(loss: ComparisonLoss, scores: FloatVector, prior_sd: float | None) -> None:
-    if prior_sd is not None and pairs_similar_scores(loss, scores):
-        warn_caller(
-            "Matches were mostly between items of similar scores. The learned prior assumes pairs that were "
-            f"chosen without regard to strength; prior_sd_={prior_sd:.3g} may be too small, and scores too "
-            "close. If that matters, pass an alpha of your own."
-        )
-
-
-def _plain(values: Any) -> Any:
-    return float(values) if np.ndim(values) == 0 else np.asarray(values)
-
-
-def _is_number(value: Any) -> bool:
-    return isinstance(value, int | float | np.number) and not isinstance(value, bool)

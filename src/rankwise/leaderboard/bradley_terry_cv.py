@@ -67,7 +67,7 @@ class BradleyTerryCV(BaseEstimator):
     cv : int or iterable of (train, test)
         The number of periods or folds, or the row numbers of each. Few periods are long ones: the choice is
         for predictions about as far ahead as a period.
-    ties, order_effect, feature_alpha, ... :
+    link, ties, order_effect, feature_alpha, ... :
         As in `BradleyTerry`.
 
     Attributes
@@ -107,6 +107,7 @@ class BradleyTerryCV(BaseEstimator):
     _: KW_ONLY
     half_lives: Sequence[float | None] | None = None
     cv: Any = 5
+    link: str = "logistic"
     ties: str = "half"
     order_effect: bool = False
     feature_alpha: float | None = None
@@ -153,7 +154,7 @@ class BradleyTerryCV(BaseEstimator):
         return self
 
     def _plain(self, alpha: float | None, half_life: float | None, **more: Any) -> BradleyTerry:
-        shared = ("ties", "order_effect", "feature_alpha", "tol", "max_iter", "intervals")
+        shared = ("link", "ties", "order_effect", "feature_alpha", "tol", "max_iter", "intervals")
         options = {name: getattr(self, name) for name in shared}
         return BradleyTerry(alpha, half_life=half_life, **options, **more)
 

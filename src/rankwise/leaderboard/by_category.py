@@ -9,14 +9,14 @@ from numpy.typing import ArrayLike
 from scipy.stats import rankdata
 from sklearn.base import clone
 
-from rankwise.core.text import html_table, table
-from rankwise.core.types import FloatArray, FloatVector, IntVector
+from rankwise.core.results import Column, HasTable, ResultTable
+from rankwise.core.types import FloatArray, FloatVector
+from rankwise.leaderboard.base import check_confidence
 from rankwise.leaderboard.bradley_terry import BradleyTerry
-from rankwise.leaderboard.differences import check_confidence
-from rankwise.leaderboard.loss import ComparisonLoss
 from rankwise.leaderboard.matches import frame_columns, numbered
+from rankwise.leaderboard.pair_model import PairModel
 from rankwise.leaderboard.prior import Prior
-from rankwise.leaderboard.table import Leaderboard, LeaderboardRow, step_down_ranges
+from rankwise.leaderboard.table import MATCHES, Intervals, Leaderboard, rows_of, step_down_ranges
 from rankwise.leaderboard.uncertainty import critical_values
 from rankwise.leaderboard.vote_table import quiet_fit
 
@@ -27,8 +27,8 @@ MOST_SCORES, RANKED_ITEMS = 3000, 100
 # relative to the largest.
 DEVIATIONS = np.geomspace(0.02, 4.0, 14)
 LEAST_WEIGHT = 0.01
-NOT_BY_CATEGORY = ("features", "judge", "judge_outcome")
-HEADER = ("category", "item", "rank", "of all votes", "matches")
+CHANGES = [Column("category", left=True), Column("item", left=True), Column("rank")]
+CHANGES += [Column("overall_rank", title="of all votes"), MATCHES]
 
 
 class RankChange(NamedTuple):
@@ -49,7 +49,7 @@ class RankChange(NamedTuple):
     matches: float
 
 
-class CategoryLeaderboards(dict[Any, Leaderboard]):
+class CategoryLeaderboards(HasTable, dict[Any, Leaderboard]):
     """A dict of the leaderboard of each category; prints the ranks that differ most from those of all votes.
 
     Attributes
@@ -75,19 +75,10 @@ class CategoryLeaderboards(dict[Any, Leaderboard]):
         ]
         return sorted(found, key=lambda one: -abs(one.rank - one.overall_rank))[:top]
 
-    def _cells(self) -> list[list[str]]:
-        return [
-            [str(one.category), str(one.item), str(one.rank), str(one.overall_rank), f"{one.matches:,.6g}"]
-            for one in self.changes(10)
-        ]
-
-    def __str__(self) -> str:
-        return "\n".join(table(HEADER, self._cells(), n_left=2))
-
-    __repr__ = __str__
-
-    def _repr_html_(self) -> str:
-        return html_table(HEADER, self._cells())
+    @property
+    def table(self) -> ResultTable[RankChange]:
+        """The ten largest changes."""
+        return ResultTable(self.changes(10), CHANGES)
 
 
 def leaderboards_by(
@@ -132,9 +123,8 @@ def leaderboards_by(
     ['de', 'en']
     """
     check_confidence(confidence)
-    given = {name for name in NOT_BY_CATEGORY if columns.get(name) is not None}
-    if given:
-        raise ValueError(f"Leaderboards by category cannot be combined with {min(given)}.")
+    if columns.get("features") is not None:
+        raise ValueError("Leaderboards by category cannot be combined with features.")
     if loser is None:
         found = frame_columns(winner, weight=weight, by=by, **columns)
     else:
@@ -167,8 +157,8 @@ def _joint_fit(
         raise ValueError("Leaderboards by category need a positive alpha, or None for a learned one; got 0.")
     n_items = len(model.items_)
     joint = CategoryModel(
-        feature_alpha=model.alpha_, intervals="posterior", ties=model.ties, order_effect=model.order_effect,
-        half_life=model.half_life,
+        feature_alpha=model.alpha_, intervals="posterior", link=model.link, ties=model.ties,
+        order_effect=model.order_effect, half_life=model.half_life,
     )  # fmt: skip
     first, second = (category.astype(np.int64) * n_items + side for side in sides)
     belongs = dict(enumerate(np.tile(np.eye(n_items), (n_categories, 1))))
@@ -179,9 +169,9 @@ def _joint_fit(
 class CategoryModel(BradleyTerry):
     """Scores of items in categories: features are the items, so that their weights are overall scores."""
 
-    def _alpha(self, loss: ComparisonLoss) -> float:
+    def _alpha(self, pairs: PairModel) -> float:
         """Return the penalty of deviations at the mean of their standard deviation, and set its posterior."""
-        prior = self._prior(loss)
+        prior = self._prior(pairs)
         logs = np.log(DEVIATIONS)
         densities = np.array([prior.log_evidence(log_sd) for log_sd in logs]) - 0.5 * DEVIATIONS**2 + logs
         weights = np.exp(densities - densities.max())
@@ -190,63 +180,45 @@ class CategoryModel(BradleyTerry):
         self.prior_sd_ = self.deviation_sd = float(self._sd_weights @ DEVIATIONS)
         return 1.0 / (2.0 * self._votes * self.deviation_sd**2)
 
-    def _prior(self, loss: ComparisonLoss) -> Prior:
-        return Prior(loss, self._penalty(loss, 0.0)[loss.n_items :], self._votes)
+    def _prior(self, pairs: PairModel) -> Prior:
+        return Prior(pairs, self._penalty(pairs, 0.0)[pairs.n_items :], self._votes)
 
     def boards(self, names: list[Any], confidence: float) -> list[Leaderboard]:
         """Return the leaderboard of each category, relative to the mean score of the category."""
         n_items, (scores, covariance, freedom) = len(names), self._posterior_moments()
         matches, wins = self._comparisons.per_item()
-        found = []
+        critical, boards = critical_values(confidence, np.array([freedom]))[0], []
         for begin in range(0, len(scores), n_items):
             part = slice(begin, begin + n_items)
             own = covariance[part, part]
             own = own - own.mean(axis=0)
             own -= own.mean(axis=1, keepdims=True)
+            centred = scores[part] - scores[part].mean()
+            order, places = np.argsort(-centred, kind="stable"), rankdata(-centred, method="min")
+            errors = np.sqrt(np.maximum(np.diag(own), 0.0))[order]
+            best: Any = [None] * n_items
+            worst = best
+            if n_items <= RANKED_ITEMS:
+                ranges = step_down_ranges(centred, own, confidence, freedom, order)
+                best, worst = (ends.tolist() for ends in ranges)
+            low, high = centred[order] - critical * errors, centred[order] + critical * errors
+            found = Intervals(centred[order], errors, low, high, best, worst)
             counts = matches[part], wins[part]
-            rows = _rows(names, scores[part] - scores[part].mean(), own, freedom, counts, confidence)
-            found.append(Leaderboard(rows, confidence))
-        return found
+            rows = rows_of(names, order, places, found, counts, self.link_.elo)
+            boards.append(Leaderboard(rows, confidence, unit=self.link_.unit))
+        return boards
 
     def _posterior_moments(self) -> tuple[FloatVector, FloatArray, float]:
         """Return the mean and covariance of scores over the posterior of the standard deviation."""
-        loss, freedom = self._loss(), np.inf
-        prior, n = self._prior(loss), loss.n_items
+        pairs, freedom = self._pairs(), np.inf
+        prior, n = self._prior(pairs), pairs.n_items
         mean, second = np.zeros(n), np.zeros((n, n))
         for sd, weight in zip(DEVIATIONS.tolist(), self._sd_weights.tolist(), strict=True):
             if not weight:
                 continue
             parameters, *_ = prior.fitted(np.log(sd))
-            found = self._uncertainty_at(loss, parameters, 2 * prior.penalty(np.log(sd)))
+            found = self._uncertainty_at(pairs, parameters, 2 * prior.penalty(np.log(sd)))
             mean += weight * found.centre
             second += weight * (found.covariance() + np.outer(found.centre, found.centre))
             freedom = min(freedom, found.least_freedom())
         return mean, second - np.outer(mean, mean), freedom
-
-
-def _rows(
-    names: list[Any],
-    scores: FloatVector,
-    covariance: FloatArray,
-    freedom: float,
-    counts: tuple[FloatVector, FloatVector],
-    confidence: float,
-) -> list[LeaderboardRow]:
-    """Return the rows of a category from the highest score to the lowest."""
-    order: IntVector = np.argsort(-scores, kind="stable")
-    places = rankdata(-scores, method="min").astype(int).tolist()
-    errors = np.sqrt(np.maximum(np.diag(covariance), 0.0))
-    reach = errors * critical_values(confidence, np.array([freedom]))[0]
-    best: list[Any] = [None] * len(names)
-    worst = best
-    if len(names) <= RANKED_ITEMS:
-        best, worst = (one.tolist() for one in step_down_ranges(scores, covariance, confidence, freedom))
-    matches, wins = counts
-    return [
-        LeaderboardRow(
-            places[k], names[k], float(scores[k]), float(errors[k]), float(scores[k] - reach[k]),
-            float(scores[k] + reach[k]), best[k], worst[k], float(matches[k]),
-            float(wins[k] / matches[k]) if matches[k] else None,
-        )
-        for k in order.tolist()
-    ]  # fmt: skip

@@ -4,16 +4,17 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
-from scipy.special import expit
 
 from rankwise.core.types import FloatArray, FloatVector, IntVector
 from rankwise.leaderboard.comparisons import count_votes
-from rankwise.leaderboard.loss import ComparisonLoss
+from rankwise.leaderboard.links.base import Terms
+from rankwise.leaderboard.outcomes import Outcomes
+from rankwise.leaderboard.pair_model import PairModel
 
 # Eigenvalues of a cluster's information below this fraction of the largest are zero.
 NULL = 1e-9
@@ -60,39 +61,15 @@ class ClusterCounts:
         numbers = found // (n_items * n_items), pair // n_items, pair % n_items
         return cls(*numbers, wins, losses, ties, None if covariates is None else rows)
 
-    def effect_columns(self, loss: ComparisonLoss) -> FloatArray:
+    @property
+    def outcomes(self) -> Outcomes:
+        """The weights of outcomes."""
+        return Outcomes(self.wins, self.losses, self.ties)
+
+    def effect_columns(self, model: PairModel) -> FloatArray:
         """Return the covariates and, for an order effect, ones: one row per effect."""
-        ones = np.ones((int(loss.order_effect), len(self.first)))
+        ones = np.ones((int(model.order_effect), len(self.first)))
         return ones if self.covariates is None else np.concatenate([self.covariates, ones])
-
-
-class Terms(NamedTuple):
-    """Derivatives of the log likelihood of each entry by d = s_first - s_second + z' gamma + h and log nu."""
-
-    by_d: FloatVector
-    by_nu: FloatVector
-    information_d: FloatVector
-    information_cross: FloatVector
-    information_nu: FloatVector
-
-
-def likelihood_terms(counts: ClusterCounts, d: FloatVector, log_nu: float | None) -> Terms:
-    """Return the derivatives of each entry at d, with ties as halves unless there is a log nu."""
-    total, zeros = counts.wins + counts.losses + counts.ties, np.zeros(len(d))
-    if log_nu is None:
-        p = expit(d)
-        return Terms(counts.wins + 0.5 * counts.ties - total * p, zeros, total * p * (1 - p), zeros, zeros)
-    exponents = np.stack([0.5 * d, np.full(len(d), log_nu), -0.5 * d])
-    chances = np.exp(exponents - exponents.max(axis=0))
-    win, tie, loss = chances / chances.sum(axis=0)
-    ahead = win - loss
-    return Terms(
-        0.5 * (counts.wins - counts.losses - total * ahead),
-        counts.ties - total * tie,
-        0.25 * total * (win + loss - ahead**2),
-        -0.5 * total * ahead * tie,
-        total * tie * (1 - tie),
-    )
 
 
 class ClusterScores:
@@ -105,7 +82,7 @@ class ClusterScores:
 
     Parameters
     ----------
-    loss : ComparisonLoss
+    model : PairModel
     parameters : array of shape (n_parameters,)
     inverse : array of shape (n_parameters, n_parameters)
         H^-1, in units of votes.
@@ -116,21 +93,20 @@ class ClusterScores:
 
     def __init__(
         self,
-        loss: ComparisonLoss,
+        model: PairModel,
         parameters: FloatVector,
         inverse: FloatArray,
         counts: ClusterCounts,
         scale: float,
     ) -> None:
         self._inverse, self._n_parameters = inverse, len(parameters)
-        scores = loss.scores(parameters)
-        effects = counts.effect_columns(loss)
-        d = scores[counts.first] - scores[counts.second] + loss.effects(parameters) @ effects
-        terms = likelihood_terms(counts, d, float(parameters[-1]) if loss.davidson else None)
-        terms = Terms(*(scale * term for term in terms))
+        scores = model.scores(parameters)
+        effects = counts.effect_columns(model)
+        d = scores[counts.first] - scores[counts.second] + model.effects(parameters) @ effects
+        terms = model.link.terms(d, model.shape(parameters), counts.outcomes.scaled(scale))
         ends = np.flatnonzero(np.diff(counts.cluster, prepend=-1, append=-1))
         parts = [
-            _cluster(loss, counts, effects, terms, slice(begin, end), inverse)
+            _cluster(model, counts, effects, terms, slice(begin, end), inverse)
             for begin, end in pairwise(ends)
         ]
         self.n_clusters = len(parts)
@@ -173,7 +149,7 @@ class ClusterScores:
 
 
 def _cluster(
-    loss: ComparisonLoss,
+    model: PairModel,
     counts: ClusterCounts,
     effects: FloatArray,
     terms: Terms,
@@ -183,23 +159,23 @@ def _cluster(
     """Return the parameters of a cluster, its score, its adjustment and its information."""
     first, second = counts.first[part], counts.second[part]
     items = np.unique(np.concatenate([first, second]))
-    places = np.concatenate([items, np.arange(loss.n_items, loss.n_parameters)])
+    places = np.concatenate([items, np.arange(model.n_items, model.n_parameters)])
     rows = np.arange(len(first))
     design = np.zeros((len(first), len(places)))
     design[rows, np.searchsorted(items, first)] += 1.0
     design[rows, np.searchsorted(items, second)] -= 1.0
-    n_features = loss.n_linear - loss.n_items
-    design[:, len(items) : len(items) + n_features] = loss.features[first] - loss.features[second]
+    n_features = model.n_linear - model.n_items
+    design[:, len(items) : len(items) + n_features] = model.features[first] - model.features[second]
     begin = len(items) + n_features
     design[:, begin : begin + len(effects)] = effects[:, part].T
-    score = design.T @ terms.by_d[part]
-    information = (design.T * terms.information_d[part]) @ design
-    if loss.davidson:
-        cross = design.T @ terms.information_cross[part]
-        score[-1] += terms.by_nu[part].sum()
+    score = -design.T @ terms.by_d[part]
+    information = (design.T * terms.by_dd[part]) @ design
+    if terms.by_shape is not None and terms.by_d_shape is not None and terms.by_shape_shape is not None:
+        cross = design.T @ terms.by_d_shape[part]
+        score[-1] -= terms.by_shape[part].sum()
         information[-1] += cross
         information[:, -1] += cross
-        information[-1, -1] += terms.information_nu[part].sum()
+        information[-1, -1] += terms.by_shape_shape[part].sum()
     return places, score, _adjustment(information, inverse[np.ix_(places, places)]), information
 
 

@@ -13,6 +13,7 @@ from scipy.sparse.csgraph import connected_components
 
 from rankwise import _native
 from rankwise.core.types import FloatArray, FloatVector, IntVector, ShortVector
+from rankwise.leaderboard.outcomes import Outcomes
 
 # Randomly compared items are at most this many steps apart; a chain of items can be longer.
 STEPS = 6
@@ -69,9 +70,19 @@ class Comparisons:
         return cls(n_items, *_native.count_comparisons(a, b, outcome, weight, n_items, ordered))
 
     @cached_property
+    def outcomes(self) -> Outcomes:
+        """The weights of outcomes."""
+        return Outcomes(self.wins, self.losses, self.ties)
+
+    @property
     def total(self) -> FloatVector:
         """The weight of each entry."""
-        return self.wins + self.losses + self.ties
+        return self.outcomes.total
+
+    def signed_sums(self, values: FloatVector) -> FloatVector:
+        """Return per item the sum of values of its entries, with a minus sign if it is the second."""
+        matrix, ones = self.matrix(values), np.ones(self.n_items)
+        return matrix @ ones - matrix.T @ ones
 
     def per_item(self) -> tuple[FloatVector, FloatVector]:
         """Return per item the weight of its comparisons, and of its wins, with ties as half wins."""
@@ -211,3 +222,11 @@ def _parts(graph: sp.csr_array, connection: str) -> list[IntVector]:
     order = np.argsort(part_of, kind="stable")
     parts = np.split(order, np.cumsum(np.bincount(part_of, minlength=n_parts))[:-1])
     return sorted(parts, key=len, reverse=True)
+
+
+def laplacian(n_items: int, first: IntVector, second: IntVector, weight: FloatVector) -> FloatArray:
+    """Return the sum over entries of weight times (e_first - e_second)(e_first - e_second)'."""
+    counts = np.bincount(first * n_items + second, weight, n_items**2).astype(np.float64)
+    matrix = counts.reshape(n_items, n_items)
+    matrix = -(matrix + matrix.T)
+    return matrix - np.diag(matrix.sum(axis=1))

@@ -11,7 +11,8 @@ from rankwise.core.text import listed
 from rankwise.core.types import IntVector
 from rankwise.core.warn import warn_caller
 from rankwise.leaderboard.comparisons import Comparisons
-from rankwise.leaderboard.loss import ComparisonLoss
+from rankwise.leaderboard.links.logistic import Logistic
+from rankwise.leaderboard.pair_model import PairModel
 
 LISTED = 5
 # Effects are confounded if this fraction of the information about a combination of them, or less, is left
@@ -23,7 +24,7 @@ WEAK_PRECISION = 0.01
 
 
 def diagnose(
-    items: NDArray[Any], comparisons: Comparisons, groups: list[IntVector], alpha: float, *, davidson: bool
+    items: NDArray[Any], comparisons: Comparisons, groups: list[IntVector], alpha: float, *, ties: str
 ) -> None:
     """Refuse matches without an optimum, and warn of scores that the matches do not determine."""
     told = []
@@ -39,14 +40,14 @@ def diagnose(
                 "Some items won, or lost, every match with the others, which would put them infinitely "
                 f"far away: {_grouped(items, one_sided)}."
             )
-        told += _tie_problems(comparisons) if davidson else []
+        told += _tie_problems(comparisons) if ties == "davidson" else []
     if told and alpha == 0:
         raise ValueError(f"With alpha=0 the scores have no optimum. {' '.join(told)} Give a positive alpha.")
     if told:
         warn_caller(f"{' '.join(told)} Only alpha={alpha:.3g} holds them in place.")
 
 
-def diagnose_covariates(loss: ComparisonLoss, names: list[str], alpha: float) -> None:
+def diagnose_covariates(model: PairModel, names: list[str], alpha: float) -> None:
     """Warn of covariates that scores or other effects explain; refuse them if alpha is 0.
 
     With L the Laplacian of scores, B the border and C the corner of the Hessian at equal scores, the
@@ -54,18 +55,19 @@ def diagnose_covariates(loss: ComparisonLoss, names: list[str], alpha: float) ->
     """
     if not names:
         return
-    curvature, columns = 0.25 * loss.share, loss.effect_columns
-    border = np.transpose([loss.per_item(curvature * column) for column in columns])
-    scores_alone = ComparisonLoss(loss.comparisons.pooled)
+    comparisons, columns = model.comparisons, model.effect_columns
+    curvature = 0.25 * model.outcomes.total
+    border = np.transpose([comparisons.signed_sums(curvature * column) for column in columns])
+    scores_alone = PairModel(comparisons.pooled, Logistic())
     # The ridge is for items without matches.
-    laplacian = scores_alone.at(np.zeros(loss.n_items)).hessian(np.full(loss.n_items, TINY))
+    laplacian = scores_alone.at(np.zeros(model.n_items)).hessian(np.full(model.n_items, TINY))
     whole = (columns * curvature) @ columns.T
     values, vectors = np.linalg.eigh(whole - border.T @ laplacian.solve_columns(border))
     lost = np.abs(vectors[: len(names), values <= CONFOUNDED * np.diag(whole).max()])
     confounded = [name for name, sizes in zip(names, lost, strict=True) if (sizes > 0.01).any()]
     if not confounded:
         return
-    others = "scores, the order effect or each other" if loss.order_effect else "scores or each other"
+    others = "scores, the order effect or each other" if model.order_effect else "scores or each other"
     told = f"The effects of {listed(confounded, LISTED)} cannot be distinguished from {others}."
     if alpha == 0:
         raise ValueError(f"{told} Leave covariates out, or give a positive alpha.")

@@ -7,16 +7,18 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import expit
 
 from rankwise.core.checks import as_array, is_missing
 from rankwise.core.text import plural
 from rankwise.core.types import FloatArray, FloatVector, IntVector, ShortVector
 from rankwise.core.warn import warn_caller
-from rankwise.leaderboard.judge_loss import laplacian
-from rankwise.leaderboard.loss import ComparisonLoss
+from rankwise.leaderboard.comparisons import Comparisons, laplacian
+from rankwise.leaderboard.links.logistic import Logistic
 from rankwise.leaderboard.matches import Matches, numbered, results_of
+from rankwise.leaderboard.newton import fitted, minimised
+from rankwise.leaderboard.pair_model import PairModel
 from rankwise.leaderboard.uncertainty import TOL, Uncertainty
+from rankwise.solvers import Monitor, SolverResult
 
 # Fits with the weight of the judge and the tempering of the previous one.
 ROUNDS = 6
@@ -24,9 +26,7 @@ ROUNDS = 6
 LEAST_TEMPERING = 0.05
 # The largest leverage of a vote in the correction HC2.
 LARGEST_LEVERAGE = 0.9
-# A Newton step stops the method if it predicts a decrease below this, in units of log likelihood.
-DECREASE_TOL = 1e-10
-MAX_STEPS = 60
+LINK, NO_SHAPE = Logistic(), np.zeros(0)
 # Below this number of human votes posterior intervals cover too little.
 FEW_VOTES = 300
 
@@ -138,8 +138,8 @@ class DuelFit:
         The sandwich at the centre, without the prior.
     weight : float
         lambda, the weight of the judge.
-    objective, gap : float
-        The objective per human vote, and a bound on its distance from the minimum.
+    result : SolverResult
+        Of the last fit; the objective is per human vote.
     """
 
     scores: FloatVector
@@ -147,8 +147,7 @@ class DuelFit:
     centre: FloatVector
     centre_covariance: FloatArray
     weight: float
-    objective: float
-    gap: float
+    result: SolverResult
 
     def mean_error(self, *, debias: bool) -> float:
         """Return the mean standard error of the scores."""
@@ -157,7 +156,15 @@ class DuelFit:
 
 
 def fit_duels(
-    duels: Duels, start: FloatVector, prior_sd: float, *, weight: float | None = None, debias: bool = True
+    duels: Duels,
+    start: FloatVector,
+    prior_sd: float,
+    *,
+    weight: float | None = None,
+    debias: bool = True,
+    tol: float = 1e-16,
+    max_iter: int = 100,
+    monitor: Monitor | None = None,
 ) -> DuelFit:
     """Minimise the mean loss of humans + lambda (mean loss of the judge on all - on those of humans) + prior.
 
@@ -178,102 +185,53 @@ def fit_duels(
     debias : bool
         Whether to find the centre of intervals without the bias of the prior, for which the human votes must
         link all items.
+    tol, max_iter, monitor :
+        Of the last fit, which starts at the optimum of the fit before.
     """
     precision, used, scores = prior_sd**-2.0, 1.0, start - start.mean()
     at_weight = 0.0 if weight is None else weight
-    for _ in range(ROUNDS):
+    for rounds_left in reversed(range(ROUNDS)):
         tempering, current = used, at_weight
-        terms = _Terms(duels, len(start), current, tempering * precision)
-        scores = terms.minimised(scores)
-        influence = _Influence(terms, scores)
+        model = DuelModel(duels, len(start), current)
+        alpha = 0.5 * tempering * precision / model.total_weight
+        if rounds_left:
+            result = fitted(model, alpha, scores)
+        else:
+            result = minimised(model, alpha, tol=tol, max_iter=max_iter, monitor=monitor, start=scores)
+        scores = result.coef
+        influence = _Influence(model, scores, tempering * precision)
         if weight is None:
             at_weight = influence.best_weight()
         variance = influence.sandwich()
         left = float(np.trace(variance)) / influence.model_variance()
         used = float(np.clip(left, LEAST_TEMPERING, 1.0))
     covariance = variance + influence.prior_variance(tempering)
-    results = current, *terms.certificate(scores)
     scores = scores - scores.mean()
     if not debias:
-        return DuelFit(scores, covariance, scores, covariance, *results)
-    centre, centred_covariance = _debiased(_Terms(duels, len(start), current, 0.0), scores)
-    return DuelFit(scores, covariance, centre, centred_covariance, *results)
+        return DuelFit(scores, covariance, scores, covariance, current, result)
+    at, none = model.at(scores), np.zeros(len(scores))
+    centre = scores - at.hessian(none).inverse() @ at.gradient
+    centred = _Influence(model, centre, 0.0).sandwich()
+    return DuelFit(scores, covariance, centre - centre.mean(), centred, current, result)
 
 
-def _debiased(terms: _Terms, scores: FloatVector) -> tuple[FloatVector, FloatArray]:
-    """Return the scores after a Newton step of terms without a prior, and their sandwich."""
-    centre = scores - np.linalg.solve(terms.hessian(scores), terms.gradient(scores))
-    return centre - centre.mean(), _Influence(terms, centre).sandwich()
+class DuelModel(PairModel):
+    """The mean loss of human votes + lambda (mean loss of the judge on all duels - on those of humans).
 
+    It is the loss of votes of which an entry may have negative wins or losses, but no negative sum.
+    """
 
-class _Terms:
-    """The sum over entries of curvature log(1 + exp(d)) - line d + precision ||s||^2 / 2, d = s_a - s_b."""
-
-    def __init__(self, duels: Duels, n_items: int, weight: float, precision: float) -> None:
-        self.duels, self.n_items, self.weight, self.precision = duels, n_items, weight, precision
+    def __init__(self, duels: Duels, n_items: int, weight: float) -> None:
+        self.duels, self.weight = duels, weight
         labelled = duels.is_labelled
-        self.n_labelled = float(duels.count[labelled].sum())
-        self.fraction = self.n_labelled / float(duels.count.sum())
+        self.fraction = float(duels.count[labelled].sum()) / float(duels.count.sum())
         human = np.where(labelled, duels.human, 0.0)
         own, all_ = labelled.astype(np.float64), weight * self.fraction
-        self.curvature = duels.count * (own * (1.0 - weight) + all_)
-        self.line = duels.count * (own * (human - weight * duels.judge) + all_ * duels.judge)
-
-    def per_item(self, values: FloatVector) -> FloatVector:
-        """Return per item the sum over its entries, with a minus sign if it is the second."""
-        first, second, n = self.duels.first, self.duels.second, self.n_items
-        return (np.bincount(first, values, n) - np.bincount(second, values, n)).astype(np.float64)
-
-    def matrix(self, values: FloatVector) -> FloatArray:
-        """Return the sum over entries of value (e_a - e_b)(e_a - e_b)'."""
-        return laplacian(self.n_items, self.duels.first, self.duels.second, values)
-
-    def apart(self, scores: FloatVector) -> FloatVector:
-        """Return the difference of the scores of each entry."""
-        return scores[self.duels.first] - scores[self.duels.second]
-
-    def value(self, scores: FloatVector) -> float:
-        """Return the objective."""
-        d = self.apart(scores)
-        loss = float(self.curvature @ np.logaddexp(0.0, d) - self.line @ d)
-        return loss + 0.5 * self.precision * float(scores @ scores)
-
-    def gradient(self, scores: FloatVector) -> FloatVector:
-        """Return the derivatives by the scores."""
-        p = expit(self.apart(scores))
-        return self.per_item(self.curvature * p - self.line) + self.precision * scores
-
-    def information(self, scores: FloatVector) -> FloatArray:
-        """Return the second derivatives without the prior."""
-        p = expit(self.apart(scores))
-        return self.matrix(self.curvature * p * (1.0 - p))
-
-    def hessian(self, scores: FloatVector) -> FloatArray:
-        """Return the second derivatives; without a prior, equal scores get a positive eigenvalue."""
-        information = self.information(scores)
-        if not self.precision:
-            return information + float(np.diag(information).mean()) / self.n_items
-        return information + self.precision * np.eye(self.n_items)
-
-    def minimised(self, scores: FloatVector) -> FloatVector:
-        """Return the minimum, by Newton steps with backtracking."""
-        for _ in range(MAX_STEPS):
-            gradient, value = self.gradient(scores), self.value(scores)
-            step = -np.linalg.solve(self.hessian(scores), gradient)
-            decrease = -float(gradient @ step)
-            if decrease < DECREASE_TOL:
-                break
-            length = 1.0
-            while length > 1e-6 and self.value(scores + length * step) > value - 1e-4 * length * decrease:
-                length /= 2
-            scores = scores + length * step
-        return scores
-
-    def certificate(self, scores: FloatVector) -> tuple[float, float]:
-        """Return the objective per human vote, and its distance from the minimum by strong convexity."""
-        gradient = self.gradient(scores)
-        gap = float(gradient @ gradient) / (2.0 * self.precision)
-        return self.value(scores) / self.n_labelled, gap / self.n_labelled
+        curvature = duels.count * (own * (1.0 - weight) + all_)
+        wins = duels.count * (own * (human - weight * duels.judge) + all_ * duels.judge)
+        first, second = (side.astype(np.int32) for side in (duels.first, duels.second))
+        counted = Comparisons(n_items, first, second, wins, curvature - wins, np.zeros(len(wins)))
+        super().__init__(counted, LINK)
 
 
 class _Influence:
@@ -282,13 +240,13 @@ class _Influence:
     A vote with residual r moves the scores by r T (e_a - e_b), with T the centred inverse of the Hessian.
     """
 
-    def __init__(self, terms: _Terms, scores: FloatVector) -> None:
-        self._terms = terms
-        p = expit(terms.apart(scores))
-        self._information = terms.information(scores)
-        inverse = np.linalg.inv(terms.hessian(scores))
-        self._bread = inverse - inverse.mean(axis=0)
-        duels = terms.duels
+    def __init__(self, model: DuelModel, scores: FloatVector, precision: float) -> None:
+        self._model, self._precision = model, precision
+        p = LINK.chance(model.differences(scores))
+        hessian = model.at(scores).hessian(np.full(len(scores), precision / model.total_weight))
+        self._information = model.total_weight * model.at(scores).hessian(np.zeros(len(scores))).dense()
+        self._bread = inverse = hessian.inverse(np.inf) / model.total_weight
+        duels = model.duels
         labelled = duels.is_labelled
         self._labelled = np.where(labelled, duels.count, 0.0)
         self._by_human = np.where(labelled, duels.human, p) - p
@@ -299,8 +257,12 @@ class _Influence:
 
     def _covariance(self, count: FloatVector, left: FloatVector, right: FloatVector) -> FloatArray:
         """Return the sum over votes of left times right, minus that of their means, as a matrix."""
-        means = [self._terms.per_item(count * side) for side in (left, right)]
-        return self._terms.matrix(count * left * right) - np.outer(*means) / count.sum()
+        counted = self._model.comparisons
+        means = [counted.signed_sums(count * side) for side in (left, right)]
+        matrix = laplacian(
+            counted.n_items, self._model.duels.first, self._model.duels.second, count * left * right
+        )
+        return matrix - np.outer(*means) / count.sum()
 
     def _trace(self, matrix: FloatArray) -> float:
         return float(np.trace(self._bread @ matrix @ self._bread.T))
@@ -313,13 +275,13 @@ class _Influence:
 
     def sandwich(self) -> FloatArray:
         """Return the covariance of the centred scores, without the bias of the prior."""
-        terms, weight, count = self._terms, self._terms.weight, self._terms.duels.count
+        model, weight, count = self._model, self._model.weight, self._model.duels.count
         rest = self._hc2 * (self._by_human - weight * self._by_judge)
         meat = self._covariance(self._labelled, rest, rest)
         cross = self._covariance(self._labelled, rest, self._by_judge)
-        meat += weight * terms.fraction * (cross + cross.T)
+        meat += weight * model.fraction * (cross + cross.T)
         everyone = self._covariance(count, self._by_judge, self._by_judge) / (count.sum() - 1.0)
-        meat += weight**2 * terms.fraction * terms.n_labelled * everyone
+        meat += weight**2 * model.fraction * model.total_weight * everyone
         return self._bread @ meat @ self._bread.T
 
     def model_variance(self) -> float:
@@ -328,19 +290,26 @@ class _Influence:
 
     def prior_variance(self, tempering: float) -> FloatArray:
         """Return the mean square of the bias of the prior, for scores drawn from it before tempering."""
-        return tempering * self._terms.precision * self._bread @ self._bread.T
+        return tempering * self._precision * self._bread @ self._bread.T
 
 
 class DuelUncertainty(Uncertainty):
     """A centre and a covariance of scores that were computed in the fit."""
 
-    def __init__(self, loss: ComparisonLoss, centre: FloatVector, votes: float, covariance: FloatArray):
-        super().__init__(loss, centre, np.zeros(loss.n_parameters), votes)
-        self._covariance = covariance
+    def __init__(self, centre: FloatVector, covariance: FloatArray):
+        self.centre, self.n_items, self._covariance = centre, len(centre), covariance
 
     def solved(self, columns: FloatArray, tol: float = TOL) -> FloatArray:
         """Return the covariance times columns."""
         return self._covariance @ columns
+
+    def meat_product(self, columns: FloatArray) -> FloatArray | None:
+        """Return None: the covariance is complete."""
+        return None
+
+    def contrasts(self, targets: FloatArray) -> FloatArray:
+        """Return contrasts of scores, relative to their mean."""
+        return targets - targets.mean(axis=0)
 
     def covariance(self) -> FloatArray:
         """Return the covariance of the scores."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from functools import cached_property
 from typing import Any
 
@@ -11,12 +10,12 @@ from scipy.optimize import brentq
 from scipy.sparse.csgraph import breadth_first_order
 
 from rankwise.core.types import FloatArray, FloatVector, IntVector
-from rankwise.leaderboard.loss import ComparisonLoss
-from rankwise.leaderboard.newton import CERTAIN, solve_comparisons
+from rankwise.leaderboard.newton import CERTAIN, fitted
+from rankwise.leaderboard.outcomes import Outcomes
+from rankwise.leaderboard.pair_model import PairModel
 
 # Pseudo-votes are computed again until no parameter moves by more than this.
 MOVE, MAX_ROUNDS = 1e-6, 50
-FIT_TOL = 1e-12
 # Items with fewer wins or losses have profile intervals.
 FEW = 5.0
 # An end of a profile interval is found to this error of the root of the deviance.
@@ -35,14 +34,13 @@ class FirthFit:
     """The maximum of the likelihood times the root of the determinant of the information (Firth 1993).
 
     Unlike the maximum of the likelihood it is finite for every connected board, also if an item won all its
-    votes, and its bias is of second order. It is the maximum for votes with pseudo-votes: an entry of weight
-    w gets w p_o (Q_o + h) / 2 votes of each outcome o of probability p_o, where Q_o is the variance of the
-    entry's log probabilities along outcome o, and h the sum of p_o Q_o. With ties as halves this is half of
-    the leverage of the entry, once as a win and once as a loss.
+    votes, and its bias is of second order. It is the maximum for votes with pseudo-votes: see
+    `Link.pseudo_votes`. For the logistic link they are half of the leverage of an entry, once as a win and
+    once as a loss.
 
     Parameters
     ----------
-    loss : ComparisonLoss
+    model : PairModel
     start : array of shape (n_parameters,)
     votes : float
         The number of votes of which the loss is the mean.
@@ -51,56 +49,45 @@ class FirthFit:
         inverses of its diagonal, in proportion; it is close if each item met several others.
     """
 
-    def __init__(self, loss: ComparisonLoss, start: FloatVector, votes: float, *, dense: bool) -> None:
-        self.plain, self.votes, self.dense = loss, votes, dense
+    def __init__(self, model: PairModel, start: FloatVector, votes: float, *, dense: bool) -> None:
+        self.plain, self.votes, self.dense = model, votes, dense
         self.parameters = start
         for _ in range(MAX_ROUNDS):
             before = self.parameters
-            self.loss = _with_votes(loss, self._pseudo_votes(before))
-            result = solve_comparisons(self.loss, 0.0, tol=FIT_TOL, start=before)
-            if result.status == "interrupted":
-                raise KeyboardInterrupt
-            self.parameters = result.coef
+            wins, losses, ties = self._pseudo_votes(before)
+            counted = model.comparisons
+            self.model = model.recounted(
+                Outcomes(counted.wins + wins, counted.losses + losses, counted.ties + ties)
+            )
+            self.parameters = fitted(self.model, 0.0, before).coef
             if np.abs(self.parameters - before).max() <= MOVE:
                 break
 
     def _pseudo_votes(self, parameters: FloatVector) -> FloatArray:
         """Return the weights of pseudo-wins, pseudo-losses and pseudo-ties of each entry."""
-        loss, counted = self.plain, self.plain.comparisons
-        scores = loss.scores(parameters)
-        d = scores[counted.first] - scores[counted.second]
-        if len(loss.effect_columns):
-            d = d + loss.effects(parameters) @ loss.effect_columns
-        log_ties = float(parameters[-1]) if loss.davidson else -np.inf
-        exponents = np.stack([0.5 * d, -0.5 * d, np.full(len(d), log_ties)])
-        chances = np.exp(exponents - exponents.max(axis=0))
-        chances /= chances.sum(axis=0)
-        by_d = np.array([0.5, -0.5, 0.0])[:, None] - 0.5 * (chances[0] - chances[1])
-        by_nu = np.array([0.0, 0.0, 1.0])[:, None] - chances[2]
-        own, cross, nu = self._entry_variances(parameters, chances)
-        squares = own * by_d**2 + 2.0 * cross * by_d * by_nu + nu * by_nu**2
-        squares += (chances * squares).sum(axis=0)
-        return 0.5 * counted.total * chances * squares
+        model = self.plain
+        d, shape = model.differences(parameters), model.shape(parameters)
+        more = model.link.pseudo_votes(d, shape, *self._entry_variances(parameters, d))
+        return model.comparisons.total * more
 
     def _entry_variances(
-        self, parameters: FloatVector, chances: FloatArray
+        self, parameters: FloatVector, d: FloatVector
     ) -> tuple[FloatVector, FloatVector, float]:
-        """Return the variance of each d, its covariance with log nu, and the variance of log nu."""
-        loss, first, second = self.plain, self.plain.comparisons.first, self.plain.comparisons.second
-        hessian = loss.at(parameters).hessian(np.zeros(loss.n_parameters))
+        """Return the variance of each d, its covariance with the shape, and the variance of the shape."""
+        model, first, second = self.plain, self.plain.comparisons.first, self.plain.comparisons.second
+        hessian = model.at(parameters).hessian(np.zeros(model.n_parameters))
+        n, columns = model.n_items, model.effect_columns
         if not self.dense:
-            parts = 1.0 / (hessian.diagonal[: loss.n_items] * self.votes)
+            parts = 1.0 / (hessian.diagonal[:n] * self.votes)
             own = parts[first] + parts[second]
-            information = 0.25 * (chances[0] + chances[1] - (chances[0] - chances[1]) ** 2)
-            leverage = float(self.votes * loss.share * information @ own)
-            return own * ((loss.n_items - 1) / leverage), np.zeros(len(own)), 0.0
+            information = model.link.terms(d, model.shape(parameters), model.outcomes).by_dd
+            return own * ((n - 1) / float(self.votes * information @ own)), np.zeros(len(own)), 0.0
         inverse = hessian.inverse() / self.votes
-        n, columns = loss.n_items, loss.effect_columns
         border = inverse[:, n : n + len(columns)]
         own = np.diag(inverse)[first] + np.diag(inverse)[second] - 2.0 * inverse[first, second]
         own = own + 2.0 * ((border[first] - border[second]) * columns.T).sum(axis=1)
         own = own + (columns * (border[n : n + len(columns)] @ columns)).sum(axis=0)
-        if not loss.davidson:
+        if not model.link.shapes:
             return own, np.zeros(len(own)), 0.0
         last = inverse[-1]
         return own, last[first] - last[second] + last[n : n + len(columns)] @ columns, float(last[-1])
@@ -121,14 +108,14 @@ class Profiles:
 
     def __init__(self, fit: FirthFit) -> None:
         self._fit, counted = fit, fit.plain.comparisons
-        self._scale = fit.votes * fit.loss.total_weight / fit.plain.total_weight
+        self._scale = fit.votes * fit.model.total_weight / fit.plain.total_weight
         matches, wins = counted.per_item()
         self.few = np.minimum(wins, matches - wins) * (fit.votes / fit.plain.total_weight) < FEW
-        is_small = fit.loss.n_parameters <= DENSE_PROFILES
+        is_small = fit.model.n_parameters <= DENSE_PROFILES
         self._dense = fit.dense or (is_small and int(self.few.sum()) > MANY_PROFILES)
         self._parts = counted.strong_parts()
-        self._at = fit.loss.at(fit.parameters)
-        self._hessian = self._at.hessian(np.zeros(fit.loss.n_parameters))
+        self._at = fit.model.at(fit.parameters)
+        self._hessian = self._at.hessian(np.zeros(fit.model.n_parameters))
 
     @cached_property
     def reference(self) -> IntVector:
@@ -182,7 +169,7 @@ class Profiles:
         optimum, in the directions that leave the value as it is. If chords do not settle, as far from the
         optimum of an item with few wins or losses, the end is bracketed.
         """
-        loss, parameters = self._fit.loss, self._fit.parameters
+        model, parameters = self._fit.model, self._fit.parameters
         along = self._solved(column, CERTAIN)
         variance = float(column @ along)
         start = float(column @ parameters)
@@ -190,7 +177,7 @@ class Profiles:
         for _ in range(MAX_ENDS):
             parameters = parameters + along * ((value - float(column @ parameters)) / variance)
             for _ in range(MAX_CHORDS):
-                at = loss.at(parameters)
+                at = model.at(parameters)
                 moved = self._solved(at.gradient * self._scale)
                 slope = float(column @ moved) / variance
                 moved -= slope * along
@@ -209,7 +196,7 @@ class Profiles:
 
     def _root(self, parameters: FloatVector) -> float:
         """Return the root of the deviance at parameters."""
-        fallen = self._fit.loss.at(parameters).value - self._at.value
+        fallen = self._fit.model.at(parameters).value - self._at.value
         return float(np.sqrt(max(2.0 * self._scale * fallen, 0.0)))
 
     def _bracketed(self, column: FloatVector, reach: float, step: float) -> float:
@@ -232,30 +219,21 @@ class Profiles:
 
     def _optimum(self, column: FloatVector, value: float, parameters: FloatVector) -> FloatVector:
         """Return the minimum of the loss where a contrast has a value, by damped Newton steps."""
-        loss, zero = self._fit.loss, np.zeros(len(parameters))
+        model, zero = self._fit.model, np.zeros(len(parameters))
         along = self._solved(column, CERTAIN)
         parameters = parameters + along * ((value - float(column @ parameters)) / float(column @ along))
-        at = loss.at(parameters)
+        at = model.at(parameters)
         for _ in range(MAX_NEWTON):
             hessian = at.hessian(zero)
             moved, along = hessian.solve(at.gradient, CERTAIN), hessian.solve(column, CERTAIN)
-            moved -= along * (float(column @ moved) / float(column @ along))
+            if not (variance := float(column @ along)) > 0.0:
+                break
+            moved -= along * (float(column @ moved) / variance)
             fallen = float(at.gradient @ moved)
             length = 1.0
-            while (new := loss.at(parameters - length * moved)).value > at.value and length > SHORTEST:
+            while (new := model.at(parameters - length * moved)).value > at.value and length > SHORTEST:
                 length /= 2.0
             parameters, at = parameters - length * moved, new
             if fallen <= NEWTON_TOL / self._scale:
                 break
         return parameters
-
-
-def _with_votes(loss: ComparisonLoss, more: FloatArray) -> ComparisonLoss:
-    """Return the loss with further wins, losses and ties, as a mean over the votes of the given one."""
-    counted = loss.comparisons
-    augmented = replace(
-        counted, wins=counted.wins + more[0], losses=counted.losses + more[1], ties=counted.ties + more[2]
-    )
-    return ComparisonLoss(
-        augmented, ties="davidson" if loss.davidson else "half", order_effect=loss.order_effect
-    )

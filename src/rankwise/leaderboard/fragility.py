@@ -4,19 +4,17 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.utils.validation import check_is_fitted
 
-from rankwise.core.checks import check_choice, check_count
 from rankwise.core.text import listed, plural
 from rankwise.core.types import FloatVector, IntVector
-from rankwise.leaderboard.clusters import ClusterCounts, likelihood_terms
+from rankwise.leaderboard.clusters import ClusterCounts
 from rankwise.leaderboard.comparisons import Comparisons
-from rankwise.leaderboard.loss import ComparisonLoss
-from rankwise.leaderboard.newton import solve_comparisons
+from rankwise.leaderboard.newton import fitted
+from rankwise.leaderboard.pair_model import PairModel
 
 LISTED = 5
 # Pairs of an item of the top and one below it whose influences are computed, and those that are searched.
@@ -92,118 +90,34 @@ class Fragility:
         )
 
 
-class HasFragility:
-    """The part of `BradleyTerry` that asks how few votes decide the top."""
-
-    if TYPE_CHECKING:
-        items_: NDArray[Any]
-        scores_: FloatVector
-        alpha_: float
-        order_effect: bool
-        ties: str
-        _parameters: FloatVector
-        _features: Any
-
-        def _loss(self) -> ComparisonLoss: ...
-        def _penalty(self, loss: ComparisonLoss, alpha: float) -> FloatVector: ...
-
-    def fragility(self, k: int = 1, *, unit: str | None = None) -> Fragility:
-        """Find few votes, or clusters of votes, whose removal changes the first place, or the top k.
-
-        Votes are ranked by their influence on the difference of two scores, one in the top k and one below
-        it: one Newton step from the optimum. They are removed from the most influential on, with new scores
-        and influences in between, until the order changes, and then as many as possible are put back. The
-        result is proven by a fit without them: its certified error is smaller than the change. It is an upper
-        bound, often but not always the fewest. Removals keep the prior of the fit. This takes some 50 fits.
-
-        Parameters
-        ----------
-        k : int
-        unit : "vote" or "cluster", optional
-            By default clusters if the model was fitted with them (of two columns, the first), and votes
-            otherwise. Votes need weights that are whole numbers, each a number of votes.
-
-        Returns
-        -------
-        fragility : Fragility
-            It prints as a sentence.
-
-        Examples
-        --------
-        >>> from rankwise import BradleyTerry
-        >>> model = BradleyTerry().fit(list("xxxxyyz"), list("yyzzzzx"))
-        >>> found = model.fragility()
-        >>> print(found)
-        Without 2 of 7 votes (28.6%), y takes first place from x.
-        >>> found.removed
-        [RemovedVotes(first='x', second='y', outcome='win', votes=2)]
-        """
-        check_is_fitted(self)
-        check_count("k", k)
-        if k >= len(self.items_):
-            raise ValueError(f"k must be less than the number of items, {len(self.items_)}; got {k}.")
-        if not self.alpha_:
-            raise ValueError(
-                "fragility needs a penalty: with alpha=0 scores may be unbounded without a vote."
-            )
-        others = ("_covariates", "_judges", "_duels")
-        if any(getattr(self, name, None) is not None for name in others):
-            raise ValueError("fragility is for models without covariates, judge and judge_outcome.")
-        loss = self._loss()
-        unit, units = self._units(unit, loss.comparisons)
-        search = _Search(loss, self._penalty(loss, self.alpha_), self._parameters, units, k)
-        taken, top, total = search.fewest(), self._named(search.order[:k]), int(units.copies.sum())
-        if taken is None:
-            return Fragility(k, unit, None, total, [], top, top, None)
-        refit = search.without(taken)
-        new_top = self._named(np.argsort(-loss.scores(refit.parameters), kind="stable")[:k])
-        removed = units.described(taken, self.items_.tolist()) if unit == "vote" else np.flatnonzero(taken)
-        return Fragility(k, unit, int(taken.sum()), total, removed, top, new_top, refit.gap)
-
-    def _units(self, unit: str | None, comparisons: Comparisons) -> tuple[str, _Units]:
-        clusters: tuple[Any, ...] = getattr(self, "_clusters", ())
-        if unit is None:
-            unit = "cluster" if clusters else "vote"
-        check_choice(unit, "unit", ("vote", "cluster"))
-        if unit == "cluster" and not clusters:
-            raise ValueError('unit="cluster" needs a model that was fitted with cluster.')
-        if unit == "cluster":
-            return unit, _Units.of_clusters(clusters[0])
-        if getattr(self, "_squares", None) is not None:
-            raise ValueError(
-                "fragility counts votes, so weights must be whole numbers, without a half-life. Fit with "
-                "cluster to remove clusters of votes of any weight."
-            )
-        return unit, _Units.of_votes(comparisons)
-
-    def _named(self, numbers: IntVector) -> list[Any]:
-        return [self.items_.tolist()[number] for number in numbers]
-
-
 @dataclass(frozen=True)
-class _Units:
+class Units:
     """Units of votes that are removed as a whole: kinds of equal votes with their numbers, or clusters.
 
-    `counts.cluster` is the unit of each entry; `copies` the number of equal units.
+    `counts.cluster` is the unit of each entry; `copies` the number of equal units; `kind`
+    "vote" or "cluster".
     """
 
     counts: ClusterCounts
     copies: IntVector
+    kind: str
 
     @classmethod
-    def of_votes(cls, comparisons: Comparisons) -> _Units:
+    def of_votes(cls, comparisons: Comparisons) -> Units:
+        """Return kinds of equal votes."""
         numbers = np.array([comparisons.wins, comparisons.losses, comparisons.ties])
         outcome, entry = np.nonzero(numbers)
         first, second = (side.astype(np.int64) for side in (comparisons.first, comparisons.second))
         ones = [(outcome == kind).astype(np.float64) for kind in range(3)]
         counts = ClusterCounts(np.arange(len(entry)), first[entry], second[entry], *ones)
-        return cls(counts, np.rint(numbers[outcome, entry]).astype(np.int64))
+        return cls(counts, np.rint(numbers[outcome, entry]).astype(np.int64), "vote")
 
     @classmethod
-    def of_clusters(cls, stored: tuple[Any, ...]) -> _Units:
+    def of_clusters(cls, stored: tuple[Any, ...]) -> Units:
+        """Return the clusters of one column."""
         counts = ClusterCounts(*stored)
         present = np.bincount(counts.cluster)
-        return cls(counts, (present > 0).astype(np.int64))
+        return cls(counts, (present > 0).astype(np.int64), "cluster")
 
     def described(self, taken: IntVector, names: list[Any]) -> list[RemovedVotes]:
         """Return the removed votes by the names of their items, the largest number first."""
@@ -223,25 +137,25 @@ class _Refit(NamedTuple):
     parameters: FloatVector
     gap: float
     error: float
-    loss: ComparisonLoss
+    model: PairModel
     penalty: FloatVector
 
 
-class _Search:
+class Search:
     """A search for few units whose removal changes the top k."""
 
     def __init__(
-        self, loss: ComparisonLoss, penalty: FloatVector, parameters: FloatVector, units: _Units, k: int
+        self, model: PairModel, penalty: FloatVector, parameters: FloatVector, units: Units, k: int
     ) -> None:
-        self.loss, self.penalty, self.units = loss, penalty, units
-        self.order = np.argsort(-loss.scores(parameters), kind="stable")
+        self.model, self.penalty, self.units = model, penalty, units
+        self.order = np.argsort(-model.scores(parameters), kind="stable")
         self.top, self.rest = self.order[:k], self.order[k:]
         self._start = parameters
         self._entry, self._swapped = self._entries()
 
     def _entries(self) -> tuple[IntVector, NDArray[np.bool_]]:
         """Return the entry of the comparisons of each entry of the units, and if its items are swapped."""
-        counts, compared, n = self.units.counts, self.loss.comparisons, self.loss.n_items
+        counts, compared, n = self.units.counts, self.model.comparisons, self.model.n_items
         keys = compared.first.astype(np.int64) * n + compared.second
         straight = counts.first.astype(np.int64) * n + counts.second
         place = np.minimum(np.searchsorted(keys, straight), len(keys) - 1)
@@ -257,7 +171,7 @@ class _Search:
 
     def without(self, taken: IntVector) -> _Refit:
         """Return the optimum without some units; the prior stays."""
-        counts, compared = self.units.counts, self.loss.comparisons
+        counts, compared = self.units.counts, self.model.comparisons
         times = taken[counts.cluster].astype(np.float64)
         won, lost = (
             np.where(self._swapped, *pair)
@@ -272,27 +186,20 @@ class _Search:
         ]  # fmt: skip
         kept = np.sum(left, axis=0) > 0
         rest = Comparisons(
-            self.loss.n_items, compared.first[kept], compared.second[kept], *(one[kept] for one in left)
+            self.model.n_items, compared.first[kept], compared.second[kept], *(one[kept] for one in left)
         )
-        loss = ComparisonLoss(
-            rest,
-            ties="davidson" if self.loss.davidson else "half",
-            order_effect=self.loss.order_effect,
-            features=self.loss.features,
-        )
-        penalty = self.penalty * (self.loss.total_weight / loss.total_weight)
-        result = solve_comparisons(loss, penalty, tol=FIT_TOL, start=self._start)
-        if result.status == "interrupted":
-            raise KeyboardInterrupt
+        model = self.model.of(rest)
+        penalty = self.penalty * (self.model.total_weight / model.total_weight)
+        result = fitted(model, penalty, self._start, tol=FIT_TOL)
         # J(p) - J* >= sum of alpha (p - p*)^2, and a difference of scores is a contrast of p.
         gap = float(result.gap)
-        length = 2.0 + 4.0 * float((loss.features**2).sum(axis=1).max())
+        length = 2.0 + 4.0 * float((model.features**2).sum(axis=1).max())
         error = float(np.sqrt(length * gap / penalty.min()))
-        return _Refit(result.coef, gap, error, loss, penalty)
+        return _Refit(result.coef, gap, error, model, penalty)
 
     def lead(self, refit: _Refit) -> float:
         """Return the smallest score of the former top minus the largest of the rest, plus its error bound."""
-        scores = refit.loss.scores(refit.parameters)
+        scores = refit.model.scores(refit.parameters)
         return float(scores[self.top].min() - scores[self.rest].max()) + refit.error
 
     def changes(self, taken: IntVector) -> bool:
@@ -301,23 +208,24 @@ class _Search:
 
     def gains(self, refit: _Refit, above: int, below: int) -> FloatVector:
         """Return by how much the removal of each unit lowers s_above - s_below, to first order."""
-        loss, parameters, counts = refit.loss, refit.parameters, self.units.counts
-        contrast = np.zeros(loss.n_items)
+        model, parameters, counts = refit.model, refit.parameters, self.units.counts
+        contrast = np.zeros(model.n_items)
         contrast[above], contrast[below] = 1.0, -1.0
-        padded = loss.gathered(contrast, np.zeros(len(loss.comparisons.first)), 0.0)
-        hessian = loss.at(parameters).hessian(2 * refit.penalty)
-        along = hessian.solve(padded, INFLUENCE_TOL) / loss.total_weight
-        scores, change = loss.scores(parameters), loss.scores(along)
-        d = scores[counts.first] - scores[counts.second] + loss.order(parameters)
-        terms = likelihood_terms(counts, d, float(parameters[-1]) if loss.davidson else None)
-        by_d = change[counts.first] - change[counts.second] + loss.order(along)
-        by_nu = float(along[-1]) if loss.davidson else 0.0
-        each = terms.by_d * by_d + terms.by_nu * by_nu
+        no_shape = np.zeros(len(model.link.shapes))
+        padded = model.gathered(contrast, np.zeros(len(model.comparisons.first)), no_shape)
+        hessian = model.at(parameters).hessian(2 * refit.penalty)
+        along = hessian.solve(padded, INFLUENCE_TOL) / model.total_weight
+        scores, change = model.scores(parameters), model.scores(along)
+        d = scores[counts.first] - scores[counts.second] + model.order(parameters)
+        terms = model.link.terms(d, model.shape(parameters), counts.outcomes)
+        each = -terms.by_d * (change[counts.first] - change[counts.second] + model.order(along))
+        if terms.by_shape is not None:
+            each -= terms.by_shape * along[-1]
         return np.bincount(counts.cluster, each, len(self.units.copies)).astype(np.float64)
 
     def fewest(self) -> IntVector | None:
         """Return the number of units to remove of each kind: the smallest set of those found."""
-        scores = self.loss.scores(self.whole.parameters)
+        scores = self.model.scores(self.whole.parameters)
         apart = scores[self.top][:, None] - scores[self.rest]
         nearest = np.argsort(apart, axis=None)[:PAIRS]
         places = zip(*np.unravel_index(nearest, apart.shape), strict=True)
@@ -329,7 +237,7 @@ class _Search:
 
     def _predicted(self, above: int, below: int) -> float:
         """Return the number of units by which first-order gains close the difference of two scores."""
-        scores, gains = self.loss.scores(self.whole.parameters), self.gains(self.whole, above, below)
+        scores, gains = self.model.scores(self.whole.parameters), self.gains(self.whole, above, below)
         apart = scores[above] - scores[below]
         taken = _until(gains, self.units.copies, apart)
         return len(taken) if gains[taken].sum() >= apart else np.inf
@@ -347,7 +255,7 @@ class _Search:
         refit, gains = self.whole, self.gains(self.whole, above, below)
         taken, sequence = np.zeros_like(self.units.copies), np.zeros(0, dtype=np.int64)
         for _ in range(MAX_ROUNDS):
-            scores = refit.loss.scores(refit.parameters)
+            scores = refit.model.scores(refit.parameters)
             more = _until(gains, self.units.copies - taken, scores[above] - scores[below] + refit.error)
             sequence = np.append(sequence, more)
             taken = np.bincount(sequence, minlength=len(taken))
@@ -381,6 +289,22 @@ class _Search:
                     break
                 taken = fewer
         return taken
+
+
+def fragility_of(
+    model: PairModel, penalty: FloatVector, parameters: FloatVector, units: Units, names: list[Any], k: int
+) -> Fragility:
+    """Return a small set of units without which the top k are others; see `BradleyTerry.fragility`."""
+    search = Search(model, penalty, parameters, units, k)
+    taken, top = search.fewest(), [names[place] for place in search.order[:k]]
+    total = int(units.copies.sum())
+    if taken is None:
+        return Fragility(k, units.kind, None, total, [], top, top, None)
+    refit = search.without(taken)
+    order = np.argsort(-model.scores(refit.parameters), kind="stable")[:k]
+    removed = units.described(taken, names) if units.kind == "vote" else np.flatnonzero(taken)
+    new_top = [names[place] for place in order]
+    return Fragility(k, units.kind, int(taken.sum()), total, removed, top, new_top, refit.gap)
 
 
 def _until(gains: FloatVector, copies: IntVector, apart: float) -> IntVector:

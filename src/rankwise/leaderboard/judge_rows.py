@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from functools import partial
 from typing import Any, NamedTuple
 
 from sklearn.utils.validation import check_is_fitted
 
-from rankwise.core.text import html_table, table
-from rankwise.leaderboard.bradley_terry import BradleyTerry, Effect
-
-HEADER = ("judge", "votes", "slope", "from", "to", "order effect", "from", "to")
+from rankwise.core.results import Column, ResultTable
+from rankwise.leaderboard.crowd import CrowdBradleyTerry
+from rankwise.leaderboard.table import Effect
 
 
 class JudgeRow(NamedTuple):
@@ -32,55 +33,51 @@ class JudgeRow(NamedTuple):
     order_effect: Effect | None
 
 
-class JudgeTable(list[JudgeRow]):
-    """A list of `JudgeRow` that prints as a table."""
+def _columns(name: str, title: str) -> list[Column]:
+    """Return the value of an effect and the ends of its interval."""
+    parts = {"value": title, "low": "from", "high": "to"}
+    return [
+        Column(f"{name}_{part}", partial(_part, name, part), ".3f", title) for part, title in parts.items()
+    ]
 
-    def cells(self) -> list[list[str]]:
-        """Return the rows as text, in the order of `HEADER`, without order effects if there are none."""
-        return [
-            [str(row.judge), f"{row.votes:,.6g}", *_numbers(row.slope), *_numbers(row.order_effect)]
-            for row in self
+
+def _part(name: str, part: str, row: JudgeRow) -> Any:
+    return getattr(getattr(row, name), part)
+
+
+class JudgeTable(ResultTable[JudgeRow]):
+    """A list of `JudgeRow` that prints as a table, without order effects if there are none."""
+
+    def __init__(self, rows: Iterable[JudgeRow]) -> None:
+        super().__init__(rows)
+        self.columns = [
+            Column("judge", left=True),
+            Column("votes", format=",.6g"),
+            *_columns("slope", "slope"),
         ]
-
-    def _header(self) -> tuple[str, ...]:
-        return HEADER[: len(self.cells()[0])]
-
-    def __str__(self) -> str:
-        return "\n".join(table(self._header(), self.cells()))
-
-    __repr__ = __str__
-
-    def _repr_html_(self) -> str:
-        return html_table(self._header(), self.cells())
+        if self and self[0].order_effect is not None:
+            self.columns += _columns("order_effect", "order effect")
 
 
-def _numbers(effect: Effect | None) -> list[str]:
-    if effect is None:
-        return []
-    return [f"{value:.3f}" for value in (effect.value, effect.low, effect.high)]
-
-
-def judge_table(model: BradleyTerry, *, confidence: float = 0.95) -> JudgeTable:
-    """Return the judges of a model that was fitted with `judge`, from the largest slope to the smallest.
+def judge_table(model: CrowdBradleyTerry, *, confidence: float = 0.95) -> JudgeTable:
+    """Return the judges of a model, from the largest slope to the smallest.
 
     Parameters
     ----------
-    model : fitted BradleyTerry
+    model : fitted CrowdBradleyTerry
     confidence : float
         The confidence level of the intervals.
 
     Examples
     --------
-    >>> model = BradleyTerry().fit(list("xxxxxy") * 18, list("yyyyyx") * 18, judge=list("stusts") * 18)
+    >>> model = CrowdBradleyTerry().fit(list("xxxxxy") * 18, list("yyyyyx") * 18, judge=list("stusts") * 18)
     >>> print(judge_table(model))
     judge  votes  slope   from     to
-    t         36  1.994  0.638  3.730
-    u         18  1.743  0.449  3.413
+    t         36  1.993  0.641  3.726
+    u         18  1.742  0.452  3.409
     s         54  0.288  0.054  0.438
     """
     check_is_fitted(model)
-    if not hasattr(model, "judges_"):
-        raise ValueError("A table of judges needs a model that was fitted with judge; this one was not.")
     effects, n_judges = model.effects(confidence=confidence), len(model.judges_)
     width = len(effects) // n_judges
     rows = [

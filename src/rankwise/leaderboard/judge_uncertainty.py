@@ -8,8 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from rankwise.core.types import FloatArray, FloatVector, IntVector
-from rankwise.leaderboard.judge_loss import JudgeLoss, JudgePoint, JudgeSpreads, JudgeVotes
-from rankwise.leaderboard.loss import ComparisonLoss
+from rankwise.leaderboard.judge_model import JudgeModel, JudgePoint, JudgeSpreads, JudgeVotes
 from rankwise.leaderboard.table import critical_value
 from rankwise.leaderboard.uncertainty import TOL, Uncertainty
 
@@ -30,7 +29,7 @@ class JudgeState(NamedTuple):
     spreads : array of shape (3,)
         The standard deviations of the priors of scores, log slopes and order effects.
     parameters : array of shape (n_parameters,)
-        As in `JudgeLoss`, before the mean of the log slopes is set to 0.
+        As in `JudgeModel`, before the mean of the log slopes is set to 0.
     """
 
     votes: tuple[Any, ...]
@@ -38,10 +37,10 @@ class JudgeState(NamedTuple):
     spreads: FloatVector
     parameters: FloatVector
 
-    def loss(self, n_items: int) -> JudgeLoss:
-        """Return the loss of the votes."""
+    def model(self, n_items: int) -> JudgeModel:
+        """Return the model of the votes."""
         has_orders = len(self.parameters) == n_items + 2 * len(self.signs)
-        return JudgeLoss(JudgeVotes(*self.votes), n_items, self.signs, has_orders=has_orders)
+        return JudgeModel(JudgeVotes(*self.votes), n_items, self.signs, has_orders=has_orders)
 
     def is_valid(self, scores: FloatVector) -> bool:
         """Return whether the arrays, which may come from a file, are those of a fit with these scores."""
@@ -58,8 +57,8 @@ class JudgeState(NamedTuple):
         is_valid &= np.isfinite(self.parameters).all() and np.isfinite(self.spreads).all()
         if not is_valid:
             return False
-        loss = self.loss(n_items)
-        found = loss.split(loss.normalised(self.parameters))[0]
+        model = self.model(n_items)
+        found = model.split(model.normalised(self.parameters))[0]
         return bool(np.allclose(scores, found - found.mean(), atol=1e-6 * (1.0 + np.abs(scores).max())))
 
 
@@ -82,53 +81,56 @@ class JudgeUncertainty(Uncertainty):
     information of a vote, plus the precision.
     """
 
-    def __init__(self, plain: ComparisonLoss, state: JudgeState, *, debias: bool) -> None:
-        self.loss, self.votes, self._debias = plain, 1.0, debias
-        self.judge_loss = loss = state.loss(plain.n_items)
-        precision, parameters = loss.precision(JudgeSpreads(*state.spreads)), state.parameters
+    def __init__(self, n_items: int, state: JudgeState, *, debias: bool) -> None:
+        self.n_items, self._debias = n_items, debias
+        self.judges = model = state.model(n_items)
+        self.votes = model.n_votes
+        ridge, parameters = model.ridge(JudgeSpreads(*state.spreads)), state.parameters
         if debias:
-            precision = np.where(np.arange(len(precision)) < plain.n_items, 0.0, precision)
-            parameters = loss.normalised(parameters)
-            self._set_point(loss.at(parameters, precision))
-            parameters = parameters - self.solved(self._at.gradient[:, None])[:, 0]
-        self._set_point(loss.at(parameters, precision))
-        logs = loss.split(parameters)[1]
+            ridge = np.where(np.arange(len(ridge)) < n_items, 0.0, ridge)
+            parameters = model.normalised(parameters)
+            self._set_point(model.at(parameters), ridge)
+            gradient = self._at.gradient + ridge * parameters
+            parameters = parameters - self.votes * self.solved(gradient[:, None])[:, 0]
+        self._set_point(model.at(parameters), ridge)
+        logs = model.split(parameters)[1]
         self._factor = float(np.exp(logs.mean()))
-        scores, self.logs, self.orders = loss.split(loss.normalised(parameters))
+        scores, self.logs, self.orders = model.split(model.normalised(parameters))
         self.centre = scores - scores.mean()
 
-    def _set_point(self, at: JudgePoint) -> None:
-        self._at, self._matrix = at, at.hessian(exact=not self._debias)
-        self.hessian: Any = self._matrix
+    def _set_point(self, at: JudgePoint, ridge: FloatVector) -> None:
+        self._at, self.ridge = at, ridge
+        self.hessian = at.hessian(ridge, exact=not self._debias)
         if self._debias:
-            mean = self._columns(np.arange(self.judge_loss.n_judges), 0).sum(axis=1, keepdims=True)
-            self._mean = self._matrix.solve(mean)
+            mean = self._columns(np.arange(self.judges.n_judges), 0).sum(axis=1, keepdims=True)
+            self._mean = self.hessian.solve(mean)
             self._mean_variance = float(mean[:, 0] @ self._mean[:, 0])
 
     def solved(self, columns: FloatArray, tol: float = TOL) -> FloatArray:
         """Return H^-1 times columns of parameters; if debiased, with a sum of log slopes of 0."""
-        solved = self._matrix.solve(columns)
-        if not self._debias:
-            return solved
-        return solved - self._mean @ (self._mean.T @ columns) / self._mean_variance
+        solved = self.hessian.solve(columns)
+        if self._debias:
+            solved = solved - self._mean @ (self._mean.T @ columns) / self._mean_variance
+        return solved / self.votes
 
     def meat_product(self, columns: FloatArray) -> FloatArray | None:
         """Return M times columns, or None if M is H."""
-        votes = self.judge_loss.votes
+        votes = self.judges.votes
         if (votes.squares == votes.total).all():
             return None
-        return self._at.hessian(exact=False, weight=votes.squares / votes.total).product(columns)
+        meat = self._at.hessian(self.ridge, exact=False, weight=votes.squares / votes.total)
+        return self.votes * meat.product(columns)
 
     def contrasts(self, targets: FloatArray) -> FloatArray:
         """Return contrasts of scores as contrasts of parameters: the derivatives of exp(mean l) s."""
         targets = targets - targets.mean(axis=0)
-        per_judge = np.zeros((self.judge_loss.n_judges, self.judge_loss.per_judge, targets.shape[1]))
-        per_judge[:, 0] = self.centre @ targets / self.judge_loss.n_judges
+        per_judge = np.zeros((self.judges.n_judges, self.judges.per_judge, targets.shape[1]))
+        per_judge[:, 0] = self.centre @ targets / self.judges.n_judges
         return np.concatenate([self._factor * targets, per_judge.reshape(-1, targets.shape[1])])
 
     def covariance(self) -> FloatArray:
         """Return the covariance of the scores, O(n_items^3)."""
-        columns = self.contrasts(np.eye(self.loss.n_items))
+        columns = self.contrasts(np.eye(self.n_items))
         solved = self.solved(columns)
         product = self.meat_product(solved)
         return columns.T @ solved if product is None else solved.T @ product
@@ -139,19 +141,19 @@ class JudgeUncertainty(Uncertainty):
         If debiased, they are centred one Newton step without the prior of the judge from its estimates, and
         may include slopes below 0. Otherwise they are those of the posterior of log beta_k and h_k.
         """
-        places = np.arange(self.judge_loss.n_judges)
+        places = np.arange(self.judges.n_judges)
         blocks = [places[k : k + BLOCK_JUDGES] for k in range(0, len(places), BLOCK_JUDGES)]
         inverse, covariance = (np.concatenate(parts) for parts in zip(*map(self._own, blocks), strict=True))
-        centre = np.stack([self.logs, self.orders], axis=1)[:, : self.judge_loss.per_judge]
+        centre = np.stack([self.logs, self.orders], axis=1)[:, : self.judges.per_judge]
         if self._debias:
             centre, covariance = self._without_prior(centre, inverse, covariance)
         errors = np.sqrt(np.maximum(np.diagonal(covariance, axis1=1, axis2=2), 0.0))
-        z, slopes = critical_value(confidence), self.judge_loss.signs * np.exp(self.logs)
+        z, slopes = critical_value(confidence), self.judges.signs * np.exp(self.logs)
         ends = np.stack([centre - z * errors, centre + z * errors])
         if self._debias:
             ends[:, :, 0] = slopes * (1.0 + ends[:, :, 0] - self.logs)
         else:
-            ends[:, :, 0] = self.judge_loss.signs * np.exp(ends[:, :, 0])
+            ends[:, :, 0] = self.judges.signs * np.exp(ends[:, :, 0])
         errors[:, 0] *= np.abs(slopes)
         low, high = np.sort(ends, axis=0)
         return [
@@ -161,7 +163,7 @@ class JudgeUncertainty(Uncertainty):
 
     def _own(self, judges: IntVector) -> tuple[FloatArray, FloatArray]:
         """Return the blocks of H^-1 and of the covariance of some judges."""
-        width = self.judge_loss.per_judge
+        width = self.judges.per_judge
         columns = [self._columns(judges, kind) for kind in range(width)]
         solved = [self.solved(one) for one in columns]
         inverse = _products(columns, solved)
@@ -176,8 +178,8 @@ class JudgeUncertainty(Uncertainty):
         With C the block of H^-1 and P the precision of the prior, the information is C^-1 - P and the step is
         (C^-1 - P)^-1 P x. The part P of M is removed, too.
         """
-        width = self.judge_loss.per_judge
-        prior = np.diag(self._at.precision[self.judge_loss.n_items :][:width])
+        width = self.judges.per_judge
+        prior = np.diag(self.votes * self.ridge[self.n_items :][:width])
         information = np.linalg.inv(inverse) - prior
         values, vectors = np.linalg.eigh(information)
         bread = (vectors / np.maximum(values, LEAST_INFORMATION)[:, None]) @ vectors.transpose(0, 2, 1)
@@ -187,13 +189,13 @@ class JudgeUncertainty(Uncertainty):
 
     def _columns(self, judges: IntVector, kind: int) -> FloatArray:
         """Return the contrasts of the log slopes (kind 0) or of the order effects of some judges."""
-        loss = self.judge_loss
-        columns = np.zeros((loss.n_judges, loss.per_judge, len(judges)))
+        model = self.judges
+        columns = np.zeros((model.n_judges, model.per_judge, len(judges)))
         columns[judges, kind, np.arange(len(judges))] = 1.0
         if kind == 0 and not self._debias:
-            columns[:, 0] -= 1.0 / loss.n_judges
+            columns[:, 0] -= 1.0 / model.n_judges
         flat = columns.reshape(-1, len(judges))
-        return np.concatenate([np.zeros((loss.n_items, len(judges))), flat])
+        return np.concatenate([np.zeros((model.n_items, len(judges))), flat])
 
 
 def _products(left: Sequence[Any], right: Sequence[Any]) -> FloatArray:

@@ -2,30 +2,23 @@
 
 from __future__ import annotations
 
-import contextlib
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import minimize
 from scipy.stats import norm
-from sklearn.exceptions import ConvergenceWarning
 
 from rankwise.core.text import listed, plural
 from rankwise.core.types import FloatVector
 from rankwise.core.warn import warn_caller
-from rankwise.leaderboard.judge_loss import (
-    DECREASE_TOL,
-    JudgeLoss,
-    JudgePoint,
-    JudgeSpreads,
-    JudgeVotes,
-    LocalMinimum,
-    Progress,
-    local_minimum,
-)
+from rankwise.leaderboard.judge_model import JudgeModel, JudgePoint, JudgeSpreads, JudgeVotes
+from rankwise.leaderboard.newton import fitted, minimised
+from rankwise.solvers.result import Monitor, SolverResult
 
+# A fit at given spreads stops at this distance from its minimum, in units of log likelihood.
+DECREASE_TOL = 1e-10
 # The range of learned standard deviations: of scores, of log slopes and of order effects. The last two stay
 # above 0 even if judges seem equal, so that posterior intervals of judges have a length.
 BOUNDS = ((0.03, 30.0), (0.1, 3.0), (0.1, 3.0))
@@ -48,9 +41,9 @@ NO_SPREAD = 1e-6
 class JudgeFit:
     """The best local minimum that was found, at the learned spreads."""
 
-    loss: JudgeLoss
+    model: JudgeModel
     spreads: JudgeSpreads
-    minimum: LocalMinimum
+    result: SolverResult
 
 
 def fit_judges(
@@ -60,9 +53,9 @@ def fit_judges(
     *,
     has_orders: bool,
     prior_sd: float | None,
-    max_iter: int,
     tol: float,
-    progress: Progress,
+    max_iter: int,
+    monitor: Monitor,
 ) -> JudgeFit:
     """Fit scores, slopes and order effects of judges.
 
@@ -80,59 +73,62 @@ def fit_judges(
         Fit an order effect per judge.
     prior_sd : float, optional
         The standard deviation of the prior of scores; by default it is learned.
-    max_iter : int
-    tol : float
-        The decrease at which the last fits stop, in units of log likelihood.
-    progress : Progress
+    tol, max_iter :
+        Of the fits at the learned spreads.
+    monitor : Monitor
         It records each fit at given spreads, and each iteration of the fits at the learned ones. If it asks
-        to stop, the best scores and judges so far are kept.
+        to stop, or after Ctrl-C, the best scores and judges so far are kept.
     """
     signs, scores = judge_signs(votes, scores, n_judges, has_orders=has_orders, prior_sd=prior_sd or 1.0)
-    loss = JudgeLoss(votes, len(scores), signs, has_orders=has_orders)
-    start = loss.start(scores)
-    for _ in range(2):
-        spreads, start = learned_spreads(loss, start, prior_sd, progress)
-        if progress.monitor.stop_requested:
-            minimum = local_minimum(loss, loss.precision(spreads), start, max_iter=0)
-            break
-        minimum = local_minimum(
-            loss, loss.precision(spreads), start, max_iter=max_iter, tol=tol, progress=progress
-        )
-        if progress.monitor.stop_requested:
-            break
-        better = _restarted(loss, spreads, scores, minimum.point.value - SAME, max_iter)
-        if better is None:
-            break
-        minimum, start = better, better.point.parameters
-    return JudgeFit(loss, spreads, minimum)
+    model = JudgeModel(votes, len(scores), signs, has_orders=has_orders)
+    evidence = _Evidence(model, model.started(scores), prior_sd, monitor)
+    try:
+        for _ in range(2):
+            evidence.maximise()
+            alpha = 0.5 * model.ridge(evidence.spreads)
+            result = minimised(
+                model, alpha, tol=tol, max_iter=max_iter, monitor=monitor, start=evidence.parameters
+            )
+            evidence.parameters = result.coef
+            if result.status in ("stopped", "interrupted"):
+                break
+            better = _restarted(model, evidence.spreads, scores, result.objective)
+            if better is None:
+                break
+            result, evidence.parameters = better, better.coef
+    except KeyboardInterrupt:
+        result = minimised(model, 0.5 * model.ridge(evidence.spreads), start=evidence.parameters, max_iter=0)
+        status = "stopped" if monitor.stop_requested else "interrupted"
+        result = replace(result, status=status, n_iter=monitor.iteration, history=monitor.history)
+    return JudgeFit(model, evidence.spreads, result)
 
 
-def warn_of_judges(names: NDArray[Any], found: JudgeFit, *, is_stopped: bool) -> None:
-    """Warn of judges who vote against the rest, and of a fit that is no certified minimum."""
-    contrary = [str(name) for name in names[found.loss.signs < 0].tolist()]
+def _optimum(model: JudgeModel, ridge: FloatVector, start: FloatVector) -> SolverResult:
+    """Return a local minimum that is accurate in units of log likelihood."""
+    return fitted(model, 0.5 * ridge, start, tol=DECREASE_TOL / (model.n_votes * model.at_zero))
+
+
+def _restarted(
+    model: JudgeModel, spreads: JudgeSpreads, scores: FloatVector, value: float
+) -> SolverResult | None:
+    """Return the lowest of the local minima from random slopes, or None if none is below a value."""
+    rng, ridge = np.random.default_rng(0), model.ridge(spreads)
+    draws = rng.normal(0.0, min(spreads.slopes, 1.0), size=(RESTARTS, model.n_judges))
+    found = [_optimum(model, ridge, model.started(scores, logs)) for logs in draws]
+    limit = value - SAME / model.n_votes
+    better = [one for one in found if one.status == "converged" and one.objective < limit]
+    return min(better, key=lambda one: one.objective, default=None)
+
+
+def warn_of_contrary(names: NDArray[Any], signs: FloatVector) -> None:
+    """Warn of judges who vote against the rest."""
+    contrary = [str(name) for name in names[signs < 0].tolist()]
     if contrary:
         vote, slope = ("votes", "a negative slope") if len(contrary) == 1 else ("vote", "negative slopes")
         warn_caller(
             f"{plural(len(contrary), 'judge')} {vote} against the rest, with {slope}: "
             f"{listed(contrary, LISTED)}. The majority of judges sets the direction of the ranking."
         )
-    if not (found.minimum.is_certified or is_stopped):
-        warn_caller(
-            f"Stopped after {plural(found.minimum.n_iter, 'iteration')} at scores and slopes that are not a "
-            "certified local minimum. Raise max_iter.",
-            ConvergenceWarning,
-        )
-
-
-def _restarted(
-    loss: JudgeLoss, spreads: JudgeSpreads, scores: FloatVector, value: float, max_iter: int
-) -> LocalMinimum | None:
-    """Return the lowest of the local minima from random slopes, or None if none is below a value."""
-    rng, precision = np.random.default_rng(0), loss.precision(spreads)
-    draws = rng.normal(0.0, min(spreads.slopes, 1.0), size=(RESTARTS, loss.n_judges))
-    found = [local_minimum(loss, precision, loss.start(scores, logs), max_iter=max_iter) for logs in draws]
-    better = [one for one in found if one.is_certified and one.point.value < value]
-    return min(better, key=lambda one: one.point.value, default=None)
 
 
 def judge_signs(
@@ -148,11 +144,11 @@ def judge_signs(
     signs = np.ones(n_judges)
     limit = -norm.isf(FALSE_ALARM / n_judges)
     for _ in range(n_judges):
-        loss = JudgeLoss(votes, len(scores), signs, has_orders=False)
-        precision = loss.precision(JudgeSpreads(prior_sd, NO_SPREAD, NO_SPREAD))
-        point = local_minimum(loss, precision, loss.start(scores)).point
-        scores = point.parameters[: loss.n_items]
-        z = _agreement(point, has_orders=has_orders)
+        model = JudgeModel(votes, len(scores), signs, has_orders=False)
+        ridge = model.ridge(JudgeSpreads(prior_sd, NO_SPREAD, NO_SPREAD))
+        point = model.at(_optimum(model, ridge, model.started(scores)).coef)
+        scores = point.parameters[: model.n_items]
+        z = _agreement(point, ridge, has_orders=has_orders)
         worst = int(np.argmin(z))
         if z[worst] >= limit:
             break
@@ -160,22 +156,22 @@ def judge_signs(
     return (-signs, -scores) if 2 * (signs < 0).sum() > n_judges else (signs, scores)
 
 
-def _agreement(point: JudgePoint, *, has_orders: bool) -> FloatVector:
+def _agreement(point: JudgePoint, ridge: FloatVector, *, has_orders: bool) -> FloatVector:
     """Return the z-value of each judge's slope on the scores of the others; 0 for judges with few votes.
 
     The scores without a judge are one Newton step from those of all.
     """
-    loss = point.loss
-    whole = point.hessian(exact=False).items
-    z = np.zeros(loss.n_judges)
-    ends = np.searchsorted(loss.judge, np.arange(loss.n_judges + 1))
-    for judge in np.flatnonzero(np.bincount(loss.judge, loss.total, loss.n_judges) >= FEWEST_VOTES):
-        part = slice(ends[judge], ends[judge + 1])
-        own = JudgeLoss(loss.votes.take(part), loss.n_items, loss.signs, has_orders=False)
-        alone = own.at(point.parameters, np.zeros_like(point.precision))
-        rest = whole - alone.hessian(exact=False).items
-        scores = point.parameters[: loss.n_items] + np.linalg.solve(rest, alone.gradient[: loss.n_items])
-        z[judge] = loss.signs[judge] * _score_test(own.votes, scores, has_orders=has_orders)
+    model, votes = point.model, point.model.votes
+    whole = point.hessian(ridge, exact=False).items
+    z = np.zeros(model.n_judges)
+    ends = np.searchsorted(votes.judge, np.arange(model.n_judges + 1))
+    for judge in np.flatnonzero(np.bincount(votes.judge, votes.total, model.n_judges) >= FEWEST_VOTES):
+        part = votes.take(slice(ends[judge], ends[judge + 1]))
+        own = JudgeModel(part, model.n_items, model.signs, has_orders=False, n_votes=model.n_votes)
+        alone = own.at(point.parameters)
+        rest = whole - alone.hessian(np.zeros_like(ridge), exact=False).items
+        scores = point.parameters[: model.n_items] + np.linalg.solve(rest, alone.gradient[: model.n_items])
+        z[judge] = model.signs[judge] * _score_test(part, scores, has_orders=has_orders)
     return z
 
 
@@ -189,58 +185,50 @@ def _score_test(votes: JudgeVotes, scores: FloatVector, *, has_orders: bool) -> 
     return float((votes.won - mean * votes.total) @ apart) / variance**0.5 if variance > 0 else 0.0
 
 
-class _StoppedError(Exception):
-    """The callback asked to stop while spreads were learned."""
-
-
-def learned_spreads(
-    loss: JudgeLoss, start: FloatVector, prior_sd: float | None = None, progress: Progress | None = None
-) -> tuple[JudgeSpreads, FloatVector]:
-    """Return the spreads that maximise the log evidence plus the log density of a prior, and the optimum.
+class _Evidence:
+    """The evidence as a function of the logarithms of the spreads; each call starts at the last optimum.
 
     The log evidence is Laplace's approximation, -F - sum of log sd - log det(H) / 2 with F the minimum and H
     its Hessian. log sd of scores is standard normal, as for equal judges, and the spreads of log slopes and
     of order effects are half-normal.
     """
-    evidence = _Evidence(loss, start, prior_sd, progress)
-    free = [place for place in range(1 + loss.per_judge) if place or prior_sd is None]
-    begin = np.log([1.0 if prior_sd is None else prior_sd, 0.5, 0.3])
 
-    def objective(some: FloatVector) -> float:
-        logs = begin.copy()
-        logs[free] = some
-        return -evidence.log_posterior(logs)
+    def __init__(
+        self, model: JudgeModel, start: FloatVector, prior_sd: float | None, monitor: Monitor
+    ) -> None:
+        self.model, self.parameters, self._learns_scores = model, start, prior_sd is None
+        self.spreads = JudgeSpreads(1.0 if prior_sd is None else prior_sd, 0.5, 0.3)
+        self._begin, self._monitor = self.spreads, monitor
 
-    logs = begin.copy()
-    with contextlib.suppress(_StoppedError):
+    def maximise(self) -> None:
+        """Set the spreads that maximise the log evidence plus the log density of their prior."""
+        free = [place for place in range(1 + self.model.per_judge) if place or self._learns_scores]
+        logs = np.log([self._begin.scores, self._begin.slopes, self._begin.orders])
+
+        def objective(some: FloatVector) -> float:
+            logs[free] = some
+            return -self.log_posterior(logs)
+
         found = minimize(
-            objective, begin[free], method="L-BFGS-B",
+            objective, logs[free], method="L-BFGS-B",
             bounds=[tuple(np.log(BOUNDS[place])) for place in free],
             options={"eps": DIFFERENCE, "ftol": 1e-7, "gtol": 1e-3},
         )  # fmt: skip
         logs[free] = found.x
-    return JudgeSpreads(*np.exp(logs).tolist()), evidence.parameters
-
-
-class _Evidence:
-    """The evidence as a function of the logarithms of the spreads; each call starts at the last optimum."""
-
-    def __init__(
-        self, loss: JudgeLoss, start: FloatVector, prior_sd: float | None, progress: Progress | None
-    ) -> None:
-        self.loss, self.parameters, self._learns_scores = loss, start, prior_sd is None
-        self._progress = progress
+        self.spreads = JudgeSpreads(*np.exp(logs).tolist())
 
     def log_posterior(self, logs: FloatVector) -> float:
-        """Return the log evidence plus the log prior density."""
-        loss, spreads = self.loss, JudgeSpreads(*np.exp(logs))
-        precision = loss.precision(spreads)
-        found = local_minimum(loss, precision, self.parameters)
-        self.parameters = found.point.parameters
-        if self._progress is not None and self._progress.record(found.point, found.decrease, DECREASE_TOL):
-            raise _StoppedError
-        hessian = found.point.hessian(exact=found.is_certified)
-        value = 0.5 * float(np.log(precision).sum()) - found.point.value - 0.5 * hessian.log_determinant()
+        """Return the log evidence plus the log prior density; end the search if the callback asks to stop."""
+        model, self.spreads = self.model, JudgeSpreads(*np.exp(logs).tolist())
+        ridge = model.ridge(self.spreads)
+        result = _optimum(model, ridge, self.parameters)
+        self.parameters = result.coef
+        self._monitor.record(result.objective, result.objective - result.gap, result.coef, result.target_gap)
+        if self._monitor.stop_requested:
+            raise KeyboardInterrupt
+        hessian = model.at(result.coef).hessian(ridge, exact=result.status == "converged")
+        log_det = hessian.log_determinant() - float(np.log(ridge).sum())
+        value = -model.n_votes * result.objective - 0.5 * log_det
         if self._learns_scores:
             value -= 0.5 * logs[0] ** 2
-        return value - 0.5 * float(np.exp(2.0 * logs[1 : 1 + loss.per_judge]).sum())
+        return value - 0.5 * float(np.exp(2.0 * logs[1 : 1 + model.per_judge]).sum())

@@ -1,4 +1,4 @@
-"""Newton's method for scores of items from counted comparisons."""
+"""Newton's method for models of items: votes, judges and duels."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import numpy as np
 
 from rankwise.core.types import FloatVector
 from rankwise.data.precision import UNIT
-from rankwise.leaderboard.loss import ComparisonLoss
+from rankwise.leaderboard.item_model import ItemModel
 from rankwise.solvers.certificate import Certificate, StoppingRule
 from rankwise.solvers.result import Monitor, SolverResult
 from rankwise.solvers.run import run
@@ -25,8 +25,8 @@ class UnboundedScoresError(ValueError):
     """Without a penalty no finite scores minimise the loss: it decreases along some direction."""
 
 
-def solve_comparisons(
-    loss: ComparisonLoss,
+def minimised(
+    model: ItemModel,
     alpha: float | FloatVector,
     *,
     tol: float = 1e-16,
@@ -34,34 +34,45 @@ def solve_comparisons(
     monitor: Monitor | None = None,
     start: FloatVector | None = None,
 ) -> SolverResult:
-    """Minimise loss(p) + sum of alpha p^2 over the parameters p, with one alpha or one per parameter.
+    """Minimise model(p) + sum of alpha p^2 over the parameters p, with one alpha or one per parameter.
 
-    `start` has the initial parameters, by default those of `ComparisonLoss.start`. See `ComparisonNewton`.
+    `start` has the initial parameters, by default those of `ItemModel.start`. See `ItemNewton`.
     """
     monitor = Monitor() if monitor is None else monitor
-    rule = StoppingRule(tol, float(np.log(2 + loss.davidson)))
-    method = ComparisonNewton(loss, np.full(loss.n_parameters, 1.0) * alpha, rule, start)
-    return run(method, rule, max_iter=max_iter, monitor=monitor)
+    rule = StoppingRule(tol, model.at_zero)
+    method = ItemNewton(model, np.full(model.n_parameters, 1.0) * alpha, rule, start)
+    return run(method, rule, max_iter=monitor.iteration + max_iter, monitor=monitor)
 
 
-class ComparisonNewton:
-    """Newton steps by conjugate gradients, preconditioned by the diagonal, with backtracking.
+def fitted(
+    model: ItemModel, alpha: float | FloatVector, start: FloatVector, *, tol: float = 1e-12
+) -> SolverResult:
+    """Return the optimum of a fit inside of another one, which Ctrl-C ends as a whole."""
+    result = minimised(model, alpha, tol=tol, start=start)
+    if result.status == "interrupted":
+        raise KeyboardInterrupt
+    return result
 
-    An iteration costs O(entries) per product, and few products are needed if items are compared at random.
 
-    With a penalty, strong convexity certifies the result: the suboptimality is at most the sum of gradient^2
-    / (4 alpha). Without one, `decrement_gap` does. If the order effect h or the tie effect log nu has no
-    optimum, it diverges, or steps stay large without a predicted decrease; the scores have an optimum if
-    each group of items lost to some item outside of it.
+class ItemNewton:
+    """Newton steps with backtracking, for any `ItemModel`.
+
+    With a penalty of all parameters, strong convexity certifies the result of a convex model: the
+    suboptimality is at most the sum of gradient^2 / (4 alpha). Without one, the model bounds it by the
+    Newton decrement (`ItemPoint.gap`). If an effect has no optimum, it diverges, or steps stay large without
+    a predicted decrease; the scores have an optimum if each group of items lost to some item outside of it.
+
+    A model that is not convex takes a step by `hessian(exact=False)` where its Hessian is not positive
+    definite, and has no gap there.
     """
 
     def __init__(
-        self, loss: ComparisonLoss, alpha: FloatVector, rule: StoppingRule, start: FloatVector | None = None
+        self, model: ItemModel, alpha: FloatVector, rule: StoppingRule, start: FloatVector | None = None
     ):
         self.rule, self._rounding = rule, UNIT * rule.at_zero
-        self._point = _Point(loss, alpha, loss.start() if start is None else start)
-        if self._point.objective > rule.at_zero:  # equal chances are better
-            self._point = _Point(loss, alpha, np.zeros(loss.n_parameters))
+        self._point = _Point(model, alpha, model.start() if start is None else start)
+        if self._point.at.is_convex and self._point.objective > rule.at_zero:  # equal chances are better
+            self._point = _Point(model, alpha, np.zeros(model.n_parameters))
         self._first, self._bound, self._gap = self._point.size, 0.0, np.inf
         self._step: FloatVector | None = None
 
@@ -75,7 +86,8 @@ class ComparisonNewton:
         point = self._point
         tol = float(self.rule.target(point.objective, 0.0, self._rounding))
         self._step, self._gap = point.certified(self._forcing_term(), tol)
-        self._bound = max(self._bound, point.objective - self._gap)
+        bound = point.objective - self._gap
+        self._bound = max(self._bound, bound) if point.at.is_convex else max(bound, 0.0)
         return self.recomputed()
 
     def recomputed(self) -> Certificate:
@@ -95,67 +107,48 @@ class ComparisonNewton:
         """Take a Newton step; refuse to follow parameters that diverge."""
         point = self._point
         point.at_rest(self._step)
-        moved = point.moved(point.newton_step(self._forcing_term()) if self._step is None else self._step)
+        moved = point.moved(point.newton_step(self._forcing_term())[0] if self._step is None else self._step)
         if moved is None:
             return False
         self._point = moved
-        effects = moved.parameters[moved.loss.n_items :]
+        effects = moved.parameters[moved.model.n_items :]
         if not moved.alpha.all() and (np.abs(effects) > LARGEST).any():
             raise UnboundedScoresError
         return True
 
 
-def decrement_gap(decrement: float, least: float) -> float:
-    """Return ((1 - c) log(1 - c) + c) least with c^2 = decrement / least: about decrement / 2.
-
-    The third derivative of the loss along v is at most its second times r, the largest spread of an entry's
-    exponents, and r^2 <= v' H v / least (Bach 2010, self-concordance). Then the loss at v is at least
-    value + g' v + least (exp(-t) + t - 1) for t = sqrt(v' H v / least), whose minimum this is, with the
-    decrement g' H^-1 g. For c >= 1 there is no bound.
-
-    Examples
-    --------
-    >>> decrement_gap(1e-12, 0.25)
-    5.000003333...e-13
-    >>> decrement_gap(1.0, 0.25)
-    inf
-    """
-    c = float(np.sqrt(max(decrement, 0.0) / least))
-    if c >= 1.0:
-        return np.inf
-    # For small c the formula cancels; this is its series.
-    factor = c * c / 2 + c**3 / 6 + c**4 / 12 if c < 1e-3 else (1 - c) * np.log1p(-c) + c
-    return float(least * factor)
-
-
 class _Point:
     """Parameters with the objective, its gradient and the Newton step."""
 
-    def __init__(self, loss: ComparisonLoss, alpha: FloatVector, parameters: FloatVector) -> None:
-        self.loss, self.alpha, self.parameters = loss, alpha, parameters
-        self.at = loss.at(parameters)
+    def __init__(self, model: ItemModel, alpha: FloatVector, parameters: FloatVector) -> None:
+        self.model, self.alpha, self.parameters = model, alpha, parameters
+        self.at = model.at(parameters)
         self.objective = self.at.value + float((alpha * parameters) @ parameters)
         self.gradient = self.at.gradient + 2 * alpha * parameters
         self.size = float(np.linalg.norm(self.gradient))
 
-    def newton_step(self, tol: float) -> FloatVector:
-        return self.at.hessian(2 * self.alpha).solve(-self.gradient, tol)
+    def newton_step(self, tol: float) -> tuple[FloatVector, bool]:
+        """Return the step, and whether it is that of the Hessian."""
+        try:
+            return self.at.hessian(2 * self.alpha).solve(-self.gradient, tol), True
+        except np.linalg.LinAlgError:
+            return self.at.hessian(2 * self.alpha, exact=False).solve(-self.gradient, tol), False
 
     def certified(self, forcing: float, tol: float) -> tuple[FloatVector | None, float]:
         """Return the Newton step, if the bound needs one, and a bound on the suboptimality."""
-        if self.alpha.all():
+        if self.at.is_convex and self.alpha.all():
             return None, float((self.gradient**2 / (4 * self.alpha)).sum())
-        step = self.newton_step(forcing)
+        step, is_exact = self.newton_step(forcing)
         # No gap is below half of the decrement, so a large decrement cannot certify.
-        if forcing > CERTAIN and -float(self.gradient @ step) > 2 * tol:
+        if not is_exact or (forcing > CERTAIN and -float(self.gradient @ step) > 2 * tol):
             return step, np.inf
         if forcing > CERTAIN:
-            step = self.newton_step(CERTAIN)
-        return step, decrement_gap(-float(self.gradient @ step), self.at.least_information())
+            step, _ = self.newton_step(CERTAIN)
+        return step, self.at.gap(-float(self.gradient @ step))
 
     def at_rest(self, step: FloatVector | None) -> bool:
         """Return whether a step is None or close to zero; refuse one of a diverging parameter."""
-        if step is None or np.abs(step).max() <= AT_REST:
+        if step is None or self.alpha.all() or np.abs(step).max() <= AT_REST:
             return True
         if -float(self.gradient @ step) < FLAT:
             raise UnboundedScoresError
@@ -165,7 +158,7 @@ class _Point:
         """Return the point after a step, or None if rounding hides any decrease."""
         slope, rounding = float(self.gradient @ step), 1e-14 * max(1.0, self.objective)
         for length in 0.5 ** np.arange(30):
-            point = _Point(self.loss, self.alpha, self.parameters + length * step)
+            point = _Point(self.model, self.alpha, self.parameters + length * step)
             if point.objective <= self.objective + 1e-4 * length * slope - rounding:
                 return point
             # Near the optimum values are equal up to rounding; the gradients decide.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -9,13 +10,15 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import clone
 
 from rankwise.core.checks import check_positive
-from rankwise.core.text import html_table, table
+from rankwise.core.results import Column, ResultTable
 from rankwise.core.types import FloatVector
 from rankwise.leaderboard.bradley_terry import BradleyTerry
+from rankwise.leaderboard.crowd import CrowdBradleyTerry
+from rankwise.leaderboard.links import Logistic
+from rankwise.leaderboard.table import MATCHES, SCORE_COLUMNS
 from rankwise.leaderboard.vote_table import VoteTable, quiet_fit
 
 CALENDAR = {"week": "W", "month": "M", "year": "Y"}
-HEADER = ("period", "rank", "item", "score", "from", "to", "matches")
 
 
 class Rating(NamedTuple):
@@ -42,8 +45,17 @@ class Rating(NamedTuple):
     matches: float
 
 
-class Ratings(list[Rating]):
+class Ratings(ResultTable[Rating]):
     """A list of `Rating` that prints as a table; `pandas.DataFrame(ratings)` is a frame."""
+
+    columns = (
+        Column("period", left=True), Column("rank", left=True), Column("item", left=True), *SCORE_COLUMNS,
+        MATCHES,
+    )  # fmt: skip
+
+    def __init__(self, rows: Iterable[Rating] = (), *, unit: str = Logistic.unit) -> None:
+        super().__init__(rows)
+        self.unit = unit
 
     @property
     def periods(self) -> list[Any]:
@@ -58,26 +70,9 @@ class Ratings(list[Rating]):
         """Return the items of the last period from the best on."""
         return [row.item for row in self if row.period == self[-1].period][:top]
 
-    def _cells(self) -> list[list[str]]:
-        return [
-            [
-                str(row.period), str(row.rank), str(row.item),
-                *(f"{value:.3f}" for value in (row.score, row.low, row.high)), f"{row.matches:,.6g}",
-            ]
-            for row in self
-        ]  # fmt: skip
-
-    def __str__(self) -> str:
-        return "\n".join(table(HEADER, self._cells(), n_left=3))
-
-    __repr__ = __str__
-
-    def _repr_html_(self) -> str:
-        return html_table(HEADER, self._cells())
-
 
 def ratings_over_time(
-    estimator: BradleyTerry,
+    estimator: BradleyTerry | CrowdBradleyTerry,
     winner: Any,
     loser: Any = None,
     weight: ArrayLike | None = None,
@@ -120,7 +115,7 @@ def ratings_over_time(
     if votes.days is None:
         raise ValueError("ratings over time need the date of each vote; got none.")
     labels, number = periods_of(votes.days, votes.has_dates, period)
-    found = Ratings()
+    found = Ratings(unit=estimator.link_.unit)
     for last, label in enumerate(labels):
         rows = np.flatnonzero(number <= last)
         if votes.has_few_clusters(rows):

@@ -6,14 +6,12 @@ from itertools import combinations
 from typing import Any, NamedTuple
 
 import numpy as np
-from scipy.special import expit
 from sklearn.utils.validation import check_is_fitted
 
 from rankwise.core.checks import check_count
-from rankwise.core.text import html_table, table
-from rankwise.leaderboard.bradley_terry import BradleyTerry
-
-HEADER = ("item", "against", "difference", "from", "to", "wins", "from", "to")
+from rankwise.core.results import Column, ResultTable
+from rankwise.leaderboard.base import BaseLeaderboard
+from rankwise.leaderboard.table import SCORE_COLUMNS
 
 
 class PairRow(NamedTuple):
@@ -24,9 +22,9 @@ class PairRow(NamedTuple):
     a, b : names
         `a` has the higher score.
     difference, standard_error, low, high : float
-        The difference of their scores, and its confidence interval; see `BradleyTerry.difference`.
+        The difference of their scores, and its confidence interval; see `BaseLeaderboard.difference`.
     probability, lowest, highest : float
-        P(a beats b) in a match without a tie or an order effect, as `BradleyTerry.predict_pair_proba`, and
+        P(a beats b) in a match without a tie or an order effect, as `BaseLeaderboard.predict_pair_proba`, and
         the interval of the difference as probabilities.
     """
 
@@ -41,29 +39,22 @@ class PairRow(NamedTuple):
     highest: float
 
 
-class PairTable(list[PairRow]):
+def percent(name: str, title: str) -> Column:
+    """Return a column of probabilities."""
+    return Column(name, format=".1%", title=title)
+
+
+class PairTable(ResultTable[PairRow]):
     """A list of `PairRow` that prints as a table."""
 
-    def cells(self) -> list[list[str]]:
-        """Return the rows as text, in the order of `HEADER`."""
-        return [
-            [
-                str(row.a), str(row.b), *(f"{value:.3f}" for value in (row.difference, row.low, row.high)),
-                *(f"{value:.1%}" for value in (row.probability, row.lowest, row.highest)),
-            ]
-            for row in self
-        ]  # fmt: skip
-
-    def __str__(self) -> str:
-        return "\n".join(table(HEADER, self.cells(), n_left=2))
-
-    __repr__ = __str__
-
-    def _repr_html_(self) -> str:
-        return html_table(HEADER, self.cells())
+    columns = (
+        Column("a", left=True, title="item"), Column("b", left=True, title="against"),
+        Column("difference", format=".3f"), *SCORE_COLUMNS[1:],
+        percent("probability", "wins"), percent("lowest", "from"), percent("highest", "to"),
+    )  # fmt: skip
 
 
-def pair_table(model: BradleyTerry, top: int = 5, *, confidence: float = 0.95) -> PairTable:
+def pair_table(model: BaseLeaderboard, top: int = 5, *, confidence: float = 0.95) -> PairTable:
     """Return the pairs of the best items of a model, each with the interval of its difference of scores.
 
     Each interval is for one pair that was named beforehand, without a correction for several pairs or for
@@ -71,7 +62,7 @@ def pair_table(model: BradleyTerry, top: int = 5, *, confidence: float = 0.95) -
 
     Parameters
     ----------
-    model : fitted BradleyTerry
+    model : fitted leaderboard model
     top : int
         The number of items.
     confidence : float
@@ -79,6 +70,7 @@ def pair_table(model: BradleyTerry, top: int = 5, *, confidence: float = 0.95) -
 
     Examples
     --------
+    >>> from rankwise import BradleyTerry
     >>> model = BradleyTerry().fit(list("xxxxyyyzzx"), list("yyyzzzxxyz"))
     >>> print(pair_table(model, 2))
     item  against  difference    from     to   wins   from     to
@@ -94,6 +86,6 @@ def pair_table(model: BradleyTerry, top: int = 5, *, confidence: float = 0.95) -
     chances = model.predict_pair_proba(*columns).tolist()
     apart = model.differences(*columns, confidence=confidence)
     return PairTable(
-        PairRow(a, b, *one[:4], chance, *expit(one[2:4]).tolist())
+        PairRow(a, b, *one[:4], chance, *model.link_.chance(np.array(one[2:4])).tolist())
         for (a, b), one, chance in zip(pairs, apart, chances, strict=True)
     )

@@ -74,10 +74,11 @@ def sampled_posterior(prior: Prior, log_sd: float | None, seed: int = 0) -> Post
     Examples
     --------
     >>> from rankwise.leaderboard.comparisons import Comparisons
-    >>> from rankwise.leaderboard.loss import ComparisonLoss
+    >>> from rankwise.leaderboard.links import Logistic
+    >>> from rankwise.leaderboard.pair_model import PairModel
     >>> a, b = np.array([0, 0, 0, 1]), np.array([1, 1, 1, 0])
-    >>> loss = ComparisonLoss(Comparisons.count(2, a, b, None, None, ordered=False))
-    >>> sample = sampled_posterior(Prior(loss, np.zeros(0), 4.0), None)
+    >>> model = PairModel(Comparisons.count(2, a, b, None, None, ordered=False), Logistic())
+    >>> sample = sampled_posterior(Prior(model, np.zeros(0), 4.0), None)
     >>> difference = sample.parameters @ [[1.0], [-1.0]]
     >>> low, high = sample.interval(difference, 0.95)
     >>> bool(low[0] < 0 < high[0])
@@ -105,7 +106,7 @@ class _Proposals:
     """The optimum, the precision and the share of draws of each sd of a grid."""
 
     def __init__(self, prior: Prior, grid: FloatVector) -> None:
-        self._prior, self._grid, n = prior, grid, prior.loss.n_parameters
+        self._prior, self._grid, n = prior, grid, prior.model.n_parameters
         self._freedom = max(5.0, float(n))
         self._modes, self._factors = np.empty((len(grid), n)), np.empty((len(grid), n, n))
         evidence = np.empty(len(grid))
@@ -113,7 +114,7 @@ class _Proposals:
             self._modes[k], objective, hessian = prior.fitted(float(grid[k]))
             self._factors[k] = np.linalg.cholesky(prior.votes * hessian.product(np.eye(n)))
             log_det = np.log(np.diag(self._factors[k])).sum()
-            evidence[k] = -prior.votes * objective - prior.loss.n_items * grid[k] - log_det
+            evidence[k] = -prior.votes * objective - prior.model.n_items * grid[k] - log_det
         self._log_prior = _log_half_t(grid)
         share = np.exp(evidence + self._log_prior - (evidence + self._log_prior).max())
         plausible = share > PLAUSIBLE
@@ -131,10 +132,10 @@ class _Proposals:
             factor, penalty = self._factors[k], prior.penalty(float(self._grid[k]))
             steps = solve_triangular(factor, (normal[own] / np.sqrt(scale[own, None])).T, lower=True, trans=1)
             parameters[own] = self._modes[k] + steps.T
-            values = np.array([prior.loss.at(one).value for one in parameters[own]])
+            values = np.array([prior.model.at(one).value for one in parameters[own]])
             values += parameters[own] ** 2 @ penalty
             logs[own] = (
-                self._log_prior[k] - prior.votes * values - prior.loss.n_items * self._grid[k]
+                self._log_prior[k] - prior.votes * values - prior.model.n_items * self._grid[k]
                 - np.log(self._share[k]) - np.log(np.diag(factor)).sum()
             )  # fmt: skip
         distance = (normal**2).sum(axis=1) / scale

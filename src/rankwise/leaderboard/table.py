@@ -3,23 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from html import escape
 from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.stats import norm, t
 
-from rankwise.core.text import html_table, listed, table
+from rankwise.core.results import Column, ResultTable
+from rankwise.core.text import listed
 from rankwise.core.types import FloatArray, FloatVector, IntVector
+from rankwise.leaderboard.links.logistic import Logistic
 from rankwise.leaderboard.uncertainty import normal_draws
 
 # Draws of the scores, from which quantiles are found.
 DRAWS = 2000
-# Elo of the mean score, and per unit of score: 400 for odds of 10 to 1.
-ELO_CENTRE, ELO_UNIT = 1000, 400.0 / np.log(10.0)
+# Elo of the mean score.
+ELO_CENTRE = 1000
 # Items that a note names.
 LISTED = 5
-HEADER = ("rank", "item", "score", "from", "to", "ranks", "matches", "won")
 
 
 class Effect(NamedTuple):
@@ -49,6 +50,8 @@ class LeaderboardRow(NamedTuple):
         The total weight of the matches of the item.
     won : float or None
         The fraction of it that was won, with ties as half wins; None without matches.
+    elo : float
+        The score on the scale of Elo: 1000 for the mean score, and `Link.elo` per unit.
     """
 
     rank: int
@@ -61,11 +64,7 @@ class LeaderboardRow(NamedTuple):
     worst_rank: int | None
     matches: float
     won: float | None
-
-    @property
-    def elo(self) -> float:
-        """The score on the scale of Elo: 1000 for the mean score, and 400 / log(10) per unit."""
-        return float(ELO_CENTRE + ELO_UNIT * self.score)
+    elo: float = np.nan
 
     @property
     def ranks(self) -> str:
@@ -79,7 +78,12 @@ class LeaderboardRow(NamedTuple):
         )
 
 
-class Leaderboard(list[LeaderboardRow]):
+SCORE_COLUMNS = [Column("score", format=".3f"), Column("low", format=".3f", title="from")]
+SCORE_COLUMNS += [Column("high", format=".3f", title="to")]
+MATCHES = Column("matches", format=",.6g")
+
+
+class Leaderboard(ResultTable[LeaderboardRow]):
     """A list of `LeaderboardRow` that prints as a table; `pandas.DataFrame(leaderboard)` is a frame.
 
     Attributes
@@ -90,33 +94,51 @@ class Leaderboard(list[LeaderboardRow]):
         A sentence below the table, or nothing.
     reference : list of names
         The items to whose mean the scores are relative; empty for all.
+    unit : str
+        The unit of scores.
     """
 
+    columns = (
+        Column("rank", left=True), Column("item", left=True), *SCORE_COLUMNS, Column("ranks"), MATCHES,
+        Column("won", format=".1%"),
+    )  # fmt: skip
+
     def __init__(
-        self, rows: Iterable[LeaderboardRow], confidence: float, note: str = "", reference: Iterable[Any] = ()
+        self,
+        rows: Iterable[LeaderboardRow],
+        confidence: float,
+        note: str = "",
+        reference: Iterable[Any] = (),
+        unit: str = Logistic.unit,
     ) -> None:
-        super().__init__(rows)
-        self.confidence, self.note, self.reference = confidence, note, list(reference)
+        super().__init__(rows, note=note)
+        self.confidence, self.reference, self.unit = confidence, list(reference), unit
 
-    def cells(self) -> list[list[str]]:
-        """Return the rows as text, in the order of `HEADER`."""
-        return [
-            [
-                str(row.rank), str(row.item), *(f"{value:.3f}" for value in (row.score, row.low, row.high)),
-                row.ranks, f"{row.matches:,.6g}",
-                "" if row.won is None else f"{row.won:.1%}",
-            ]
-            for row in self
-        ]  # fmt: skip
 
-    def __str__(self) -> str:
-        lines = table(HEADER, self.cells(), n_left=2)
-        return "\n".join([*lines, *[self.note][: len(self.note)]])
+class Intervals(NamedTuple):
+    """The scores of some items with their errors, intervals and ranges of ranks."""
 
-    __repr__ = __str__
+    scores: FloatVector
+    errors: FloatVector
+    low: FloatVector
+    high: FloatVector
+    best: Sequence[Any]
+    worst: Sequence[Any]
 
-    def _repr_html_(self) -> str:
-        return html_table(HEADER, self.cells()) + (f"<p>{escape(self.note)}</p>" if self.note else "")
+
+def rows_of(
+    names: Sequence[Any], order: IntVector, places: IntVector, found: Intervals, counts: Any, elo: float
+) -> list[LeaderboardRow]:
+    """Return the rows of the items `order`, which have these intervals, from places and counts of all."""
+    matches, wins = counts
+    return [
+        LeaderboardRow(
+            int(places[k]), names[k], float(score), float(error), float(low), float(high), first, last,
+            float(matches[k]), float(wins[k] / matches[k]) if matches[k] else None,
+            float(ELO_CENTRE + elo * score),
+        )
+        for k, score, error, low, high, first, last in zip(order.tolist(), *found, strict=True)
+    ]  # fmt: skip
 
 
 def open_note(rows: Sequence[LeaderboardRow], n_linked: int) -> str:
@@ -265,33 +287,50 @@ def step_down_ranges(
     >>> best, worst
     (array([1, 2, 2]), array([1, 3, 3]))
     """
-    n, draws, own = len(scores), normal_draws(scores, covariance, DRAWS, freedom), np.diag(covariance)
+    n, draws, own = len(scores), normal_draws(scores, covariance, DRAWS, freedom).T, np.diag(covariance)
     order = np.lexsort((own, -scores))
     errors = np.sqrt(np.maximum(own[:, None] + own - 2 * covariance, np.finfo(float).tiny))
     items = np.arange(n) if items is None else items
     best, worst = np.ones(len(items), dtype=np.int64), np.full(len(items), n)
+    draws = np.ascontiguousarray(draws[order])
     for place, item in enumerate(items):
-        others = order[order != item]
+        is_other = order != item
+        others = order[is_other]
         apart = (scores[item] - scores[others]) / errors[item, others]
-        noise = (draws[:, [item]] - draws[:, others]) / errors[item, others]
-        is_open = np.ones(len(others), dtype=bool)
-        while is_open.any():
-            z = _largest_error(noise[:, is_open], confidence)
-            decided = is_open & (np.abs(apart) > z)
-            best[place] += (decided & (apart < 0)).sum()
-            worst[place] -= (decided & (apart > 0)).sum()
-            if not decided.any():
+        noise = (draws[~is_other] - draws[is_other]) / errors[item, others, None]
+        while len(apart):
+            is_above, is_below = _significant(apart, noise, confidence)
+            best[place] += is_below.sum()
+            worst[place] -= is_above.sum()
+            is_open = ~(is_above | is_below)
+            if is_open.all():
                 break
-            is_open &= ~decided
+            apart, noise = apart[is_open], noise[is_open]
     return best, worst
 
 
-def _largest_error(noise: FloatArray, confidence: float) -> float:
-    """Return the quantile of the largest error of differences with items in order, at the worst true place.
+def _significant(
+    apart: FloatVector, noise: FloatArray, confidence: float
+) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
+    """Return the differences that are larger than their error, and those that are smaller than minus it.
 
-    At place c, the first c items are truly above, so that an error is a large difference, and the rest below.
+    The error is the quantile of the largest error of the differences, one row of draws each, at the worst
+    true place of an item among the others in their order. At place c, the first c of them are truly above,
+    so that an error is a large difference, and the rest below. The quantiles at the first and last place and
+    that of absolute errors bound it. It is computed if a difference is between the bounds, from the draws
+    above the lower one.
     """
-    nothing = np.full((len(noise), 1), -np.inf)
-    above = np.hstack([nothing, np.maximum.accumulate(noise, axis=1)])
-    below = np.hstack([np.maximum.accumulate(-noise[:, ::-1], axis=1)[:, ::-1], nothing])
-    return float(np.quantile(np.maximum(above, below), confidence, axis=0).max())
+    count = noise.shape[1]
+    kth = int(np.ceil(confidence * (count - 1)))
+    upper, lower = noise.max(axis=0), -noise.min(axis=0)
+    largest = np.maximum(upper, lower)
+    z = max(np.partition(side, kth)[kth] for side in (upper, lower))
+    if ((np.abs(apart) > z) & (np.abs(apart) <= np.partition(largest, kth)[kth])).any():
+        errors = noise[:, largest >= z]
+        nothing = np.full((1, errors.shape[1]), -np.inf)
+        above = np.vstack([nothing, np.maximum.accumulate(errors)])
+        below = np.vstack([np.maximum.accumulate(-errors[::-1])[::-1], nothing])
+        at_place = np.maximum(above, below)
+        while (exceeding := (at_place > z).sum(axis=1)).max() >= count - kth:
+            z = np.partition(at_place[exceeding.argmax()], kth - count)[kth - count]
+    return apart > z, apart < -z

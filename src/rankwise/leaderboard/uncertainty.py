@@ -4,15 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 from scipy.stats import norm, t
 
 from rankwise.core.types import FloatArray, FloatVector, IntVector
 from rankwise.leaderboard.clusters import ClusterCounts, ClusterScores
-from rankwise.leaderboard.comparisons import Comparisons
 from rankwise.leaderboard.firth import Profiles
-from rankwise.leaderboard.loss import ComparisonLoss
+from rankwise.leaderboard.outcomes import Outcomes
+from rankwise.leaderboard.pair_model import PairModel
 from rankwise.leaderboard.posterior import PosteriorSample
 
 # Residuals of systems relative to their targets; the relative error of a variance is about the square.
@@ -35,24 +36,33 @@ class Uncertainty:
 
     Parameters
     ----------
-    loss : ComparisonLoss
+    model : PairModel
     parameters : array of shape (n_parameters,)
         The centre of the intervals.
     ridge : array of shape (n_parameters,)
         Twice the penalties, or zeros.
     votes : float
         The number of votes of which the loss is the mean.
+    squares : Outcomes, optional
+        Squared weights that are not counts, of each entry.
     """
 
     # With profiles, scores are relative to their reference, and some intervals are not of the Wald type.
     profiles: Profiles | None = None
 
     def __init__(
-        self, loss: ComparisonLoss, parameters: FloatVector, ridge: FloatVector, votes: float
+        self,
+        model: PairModel,
+        parameters: FloatVector,
+        ridge: FloatVector,
+        votes: float,
+        squares: Outcomes | None = None,
     ) -> None:
-        self.loss, self.parameters, self.ridge, self.votes = loss, parameters, ridge, votes
-        self.hessian = loss.at(parameters).hessian(ridge)
-        self.centre = self.relative(loss.scores(parameters))
+        self.model, self.n_items = model, model.n_items
+        self.parameters, self.ridge, self.votes = parameters, ridge, votes
+        self.hessian: Any = model.at(parameters).hessian(ridge)
+        self._squares = squares
+        self.centre = self.relative(model.scores(parameters))
 
     def set_profiles(self, profiles: Profiles) -> None:
         """Bound the intervals of items with few votes by profiles."""
@@ -69,7 +79,15 @@ class Uncertainty:
 
     def meat_product(self, columns: FloatArray) -> FloatArray | None:
         """Return M times columns, or None if M is H."""
-        return None
+        if self._squares is None:
+            return None
+        squared = self._squares.total.sum() * self._squared.product(columns)
+        return squared + self.votes * self.ridge[:, None] * columns
+
+    @cached_property
+    def _squared(self) -> Any:
+        assert self._squares is not None
+        return self.model.recounted(self._squares).at(self.parameters).hessian(np.zeros(len(self.ridge)))
 
     def freedom(self, columns: FloatArray) -> FloatVector:
         """Return the degrees of freedom of each contrast."""
@@ -78,9 +96,9 @@ class Uncertainty:
     def contrasts(self, targets: FloatArray) -> FloatArray:
         """Return contrasts of scores s = u + X beta, relative to the reference, as those of parameters."""
         targets = self._contrasts(targets)
-        n_effects = self.loss.n_parameters - self.loss.n_linear
+        n_effects = self.model.n_parameters - self.model.n_linear
         return np.concatenate(
-            [targets, self.loss.features.T @ targets, np.zeros((n_effects, targets.shape[1]))]
+            [targets, self.model.features.T @ targets, np.zeros((n_effects, targets.shape[1]))]
         )
 
     def _contrasts(self, targets: FloatArray) -> FloatArray:
@@ -114,7 +132,7 @@ class Uncertainty:
         low, high = self.centre[items] - critical * errors, self.centre[items] + critical * errors
         if self.profiles is not None:
             for place, item in enumerate(items.tolist()):
-                target = np.zeros(self.loss.n_items)
+                target = np.zeros(self.n_items)
                 target[item] = 1.0
                 if self.profiles.few[item]:
                     low[place], high[place] = self._profile(target, float(critical[place]))
@@ -124,7 +142,7 @@ class Uncertainty:
 
     def difference(self, first: int, second: int, confidence: float) -> tuple[float, float, float]:
         """Return the standard error of a difference of two scores, and the ends of its interval."""
-        target = np.zeros(self.loss.n_items)
+        target = np.zeros(self.n_items)
         target[first] += 1.0
         target[second] -= 1.0
         column = self.contrasts(target[:, None])
@@ -164,7 +182,7 @@ class Uncertainty:
 
     def above(self, first: IntVector, second: IntVector) -> FloatVector:
         """Return P(the first score is above the second) of each pair, by Student's t distribution."""
-        targets, columns = np.zeros((self.loss.n_items, len(first))), np.arange(len(first))
+        targets, columns = np.zeros((self.n_items, len(first))), np.arange(len(first))
         targets[first, columns] += 1.0
         targets[second, columns] -= 1.0
         contrasts = self.contrasts(targets)
@@ -221,50 +239,24 @@ class Uncertainty:
 
     def least_freedom(self) -> float:
         """Return the smallest degrees of freedom of a score."""
-        return float(self.score_freedom(np.arange(self.loss.n_items)).min())
+        return float(self.score_freedom(np.arange(self.n_items)).min())
 
     def all_columns(self, *, dense: int, block: int) -> Iterable[FloatArray]:
         """Return the columns of the covariance, at once for up to `dense` items."""
-        n = self.loss.n_items
+        n = self.n_items
         return [self.covariance()] if n <= dense else self.covariance_blocks(np.arange(n), block)
 
     def covariance_blocks(self, numbers: IntVector, size: int) -> Iterator[FloatArray]:
         """Yield the given columns of that covariance in blocks, one sparse system per column."""
         for begin in range(0, len(numbers), size):
             block = numbers[begin : begin + size]
-            targets = np.zeros((self.loss.n_items, len(block)))
+            targets = np.zeros((self.n_items, len(block)))
             targets[block, np.arange(len(block))] = 1.0
             solved = self.solved(self.contrasts(targets), BLOCK_TOL)
             product = self.meat_product(solved)
             if product is not None:
                 solved = self.solved(product, BLOCK_TOL)
             yield self.relative(self.hessian.centred_scores(solved))
-
-
-class WeightedUncertainty(Uncertainty):
-    """For weights that are not counts: M is the sum of w^2 times the information of a vote."""
-
-    def __init__(
-        self,
-        loss: ComparisonLoss,
-        parameters: FloatVector,
-        ridge: FloatVector,
-        votes: float,
-        squares: Comparisons,
-    ) -> None:
-        super().__init__(loss, parameters, ridge, votes)
-        squared = ComparisonLoss(
-            squares,
-            ties="davidson" if loss.davidson else "half",
-            order_effect=loss.order_effect,
-            features=loss.features,
-        )
-        self._squared = squared.at(parameters).hessian(np.zeros(len(ridge)))
-        self._weight = squared.total_weight
-
-    def meat_product(self, columns: FloatArray) -> FloatArray:
-        """Return M times columns."""
-        return self._weight * self._squared.product(columns) + self.votes * self.ridge[:, None] * columns
 
 
 class ClusteredUncertainty(Uncertainty):
@@ -276,18 +268,18 @@ class ClusteredUncertainty(Uncertainty):
 
     def __init__(
         self,
-        loss: ComparisonLoss,
+        model: PairModel,
         parameters: FloatVector,
         ridge: FloatVector,
         votes: float,
         counts: Sequence[ClusterCounts],
     ) -> None:
-        super().__init__(loss, parameters, ridge, votes)
+        super().__init__(model, parameters, ridge, votes)
         self._counts = counts
 
     def _scores(self, counts: ClusterCounts) -> ClusterScores:
-        scale = self.votes / self.loss.total_weight
-        return ClusterScores(self.loss, self.parameters, self.inverse, counts, scale)
+        scale = self.votes / self.model.total_weight
+        return ClusterScores(self.model, self.parameters, self.inverse, counts, scale)
 
     @cached_property
     def _ways(self) -> list[ClusterScores]:
@@ -325,7 +317,7 @@ class ClusteredUncertainty(Uncertainty):
 
     def score_freedom(self, items: IntVector) -> FloatVector:
         """Return the degrees of freedom of the scores of some items."""
-        return self.freedom(self.contrasts(np.eye(self.loss.n_items)[:, items]))
+        return self.freedom(self.contrasts(np.eye(self.n_items)[:, items]))
 
 
 class SampledUncertainty(Uncertainty):
@@ -333,13 +325,13 @@ class SampledUncertainty(Uncertainty):
 
     def __init__(
         self,
-        loss: ComparisonLoss,
+        model: PairModel,
         parameters: FloatVector,
         ridge: FloatVector,
         votes: float,
         sample: PosteriorSample,
     ) -> None:
-        super().__init__(loss, parameters, ridge, votes)
+        super().__init__(model, parameters, ridge, votes)
         self.sample = sample
         self._scores = self.hessian.centred_scores(sample.parameters.T).T
 
@@ -390,7 +382,7 @@ class SampledUncertainty(Uncertainty):
 
 def score_errors(uncertainty: Uncertainty, numbers: IntVector, *, dense: int, block: int) -> FloatVector:
     """Return the standard errors of the scores of some items, at once for up to `dense` items."""
-    if uncertainty.loss.n_items <= dense:
+    if uncertainty.n_items <= dense:
         return np.sqrt(np.maximum(np.diag(uncertainty.covariance())[numbers], 0.0))
     variances: list[float] = []
     for columns in uncertainty.covariance_blocks(numbers, block):
@@ -403,7 +395,7 @@ def pair_variances(
     uncertainty: Uncertainty, first: IntVector, second: IntVector, *, dense: int, block: int
 ) -> FloatVector:
     """Return the variance of the difference of each pair of scores; a lower bound beyond `dense` items."""
-    n_items = uncertainty.loss.n_items
+    n_items = uncertainty.n_items
     if n_items > dense:
         inverse = 1.0 / (uncertainty.hessian.diagonal * uncertainty.votes)
         return np.where(first == second, 0.0, inverse[first] + inverse[second])

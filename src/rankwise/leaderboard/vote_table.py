@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from rankwise.core.checks import as_array, as_they_are
 from rankwise.core.types import FloatVector, IntVector
-from rankwise.leaderboard.bradley_terry import BradleyTerry
+from rankwise.leaderboard.base import BaseLeaderboard
 from rankwise.leaderboard.held_out import HeldOut
 from rankwise.leaderboard.matches import FEWEST_CLUSTERS, days_of, frame_columns, read_matches
 from rankwise.solvers import InterruptedWarning
@@ -73,16 +73,18 @@ class VoteTable:
         codes = list(read_matches(columns["a"], columns["b"], cluster=cluster).clusters)
         return cls(taken, days, has_dates, codes, codes[0], features, matches.has_counts)
 
-    def fit(self, model: BradleyTerry, rows: Any = slice(None), *, clustered: bool = True) -> BradleyTerry:
+    def fit(self, model: Any, rows: Any = slice(None), *, clustered: bool = True) -> Any:
         """Fit a model to some votes, by default to all; clusters matter for its intervals alone."""
         columns = self._some(rows)
         if self.days is not None:
             columns["date"] = self.days[rows] - self.days.max()
         if clustered and self.clusters is not None:
             columns["cluster"] = [codes[rows] for codes in self.clusters]
-        return model.fit(columns.pop("a"), columns.pop("b"), features=self.features, **columns)
+        if self.features is not None:
+            columns["features"] = self.features
+        return model.fit(columns.pop("a"), columns.pop("b"), **columns)
 
-    def evaluate(self, model: BradleyTerry, rows: IntVector) -> HeldOut:
+    def evaluate(self, model: BaseLeaderboard, rows: IntVector) -> HeldOut:
         """Judge a model by some votes."""
         columns = self._some(rows)
         return model.evaluate(columns.pop("a"), columns.pop("b"), **columns)

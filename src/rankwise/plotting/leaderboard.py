@@ -10,12 +10,11 @@ import numpy as np
 
 from rankwise.core.text import plural, short
 from rankwise.evaluation.names import shortened
-from rankwise.leaderboard.table import drawn_ends
+from rankwise.leaderboard.table import Leaderboard, drawn_ends
 from rankwise.plotting.display import Display
 from rankwise.plotting.intervals import interval_picture
 from rankwise.plotting.marks import Axis, Band, Dots, Line, Mark, Picture
 
-SCORE = "score (log odds against the average item)"
 # The most names of periods below a picture.
 MOST_PERIODS = 5
 
@@ -26,7 +25,7 @@ class LeaderboardDisplay(Display):
 
     Parameters
     ----------
-    leaderboard : sequence of LeaderboardRow
+    leaderboard : Leaderboard
         From `BradleyTerry.leaderboard`.
 
     Examples
@@ -37,7 +36,7 @@ class LeaderboardDisplay(Display):
     >>> display = LeaderboardDisplay.from_estimator(model)  # doctest: +SKIP
     """
 
-    leaderboard: Sequence[Any]
+    leaderboard: Leaderboard
 
     @classmethod
     def from_estimator(
@@ -58,15 +57,15 @@ class LeaderboardDisplay(Display):
         """
         return cls(estimator.leaderboard(top, confidence=confidence)).plot(ax, **options)
 
-    def picture(self) -> Picture:
-        """Return the scores with their intervals as marks."""
-        rows = list(self.leaderboard)
+    def picture(self, top: int | None = None) -> Picture:
+        """Return the scores of the best items with their intervals as marks."""
+        rows = list(self.leaderboard)[:top]
         return interval_picture(
             f"Scores of {plural(len(rows), 'item')} with their intervals",
             [f"{row.rank}  {row.item}" for row in rows],
             np.array([row.score for row in rows]),
             drawn_ends(rows),
-            label=SCORE,
+            label=score_label(self.leaderboard),
             titles=[f"{row.item}: {interval_text(row)}" for row in rows],
             beside=[row.ranks for row in rows],
         )
@@ -117,7 +116,11 @@ class RatingsDisplay(Display):
         shown = [period if number % step == 0 else "" for number, period in enumerate(periods)]
         last = max(len(periods) - 1, 1)
         return Picture(
-            "Ratings over time", marks, Axis(limits=(0.0, last), names=shown), Axis(SCORE), (640, 340)
+            "Ratings over time",
+            marks,
+            Axis(limits=(0.0, last), names=shown),
+            Axis(score_label(self.ratings)),
+            (640, 340),
         )
 
 
@@ -125,3 +128,8 @@ def interval_text(row: Any) -> str:
     """Return the score of a row with its interval, in words."""
     low, high = (short(end) if np.isfinite(end) else "no limit" for end in (row.low, row.high))
     return f"{short(row.score)}, from {low} to {high}"
+
+
+def score_label(board: Any) -> str:
+    """Return the label of an axis of scores, with their unit."""
+    return f"score ({board.unit} against the average item)"

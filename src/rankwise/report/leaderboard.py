@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from rankwise import __version__
 from rankwise.core.text import escaped, listed, plural
-from rankwise.leaderboard import BradleyTerry
+from rankwise.leaderboard import PredictionPoweredBradleyTerry
+from rankwise.leaderboard.base import BaseLeaderboard
 from rankwise.leaderboard.by_category import CategoryLeaderboards
 from rankwise.leaderboard.fragility import Fragility
 from rankwise.leaderboard.over_time import Ratings
@@ -30,11 +31,11 @@ SHOWN_RIVALS, LEAST_CHANCE = 4, 0.01
 
 
 def leaderboard_page(
-    model: BradleyTerry, board: Leaderboard, title: str = "Leaderboard",
+    model: BaseLeaderboard, board: Leaderboard, title: str = "Leaderboard",
     fragility: Fragility | None = None, ratings: Ratings | None = None,
     boards: CategoryLeaderboards | None = None,
 ) -> str:  # fmt: skip
-    """Return a page of a fitted `BradleyTerry` and its leaderboard, and what else is given.
+    """Return the HTML page of a fitted leaderboard, with the optional sections.
 
     The page is self-contained.
     """
@@ -44,9 +45,9 @@ def leaderboard_page(
         lead += paragraph(_first_place(chances))
     if fragility is not None:
         lead += paragraph(str(fragility))
-    note = "" if hasattr(model, "judge_weight_") else board.note
+    note = "" if isinstance(model, PredictionPoweredBradleyTerry) else board.note
     sections = [
-        section("ranking", "Ranking", paragraph(note), _chart(board), ranking_table(board, chances)),
+        section("ranking", "Ranking", paragraph(note), _chart(board), ranking_table(model, board, chances)),
         "" if ratings is None else section("time", "Ratings over time", _over_time(ratings)),
         section("matches", "Probabilities of winning", chance_grid(model, board), pair_section(model, board)),
         "" if boards is None else category_section(boards),
@@ -58,7 +59,7 @@ def leaderboard_page(
     return page(title, lead, sections, f"Made by rankwise {__version__}.")
 
 
-def headline(model: BradleyTerry, board: Leaderboard) -> str:
+def headline(model: BaseLeaderboard, board: Leaderboard) -> str:
     """Summarise the leaderboard in a sentence."""
     first = board[0]
     ranks = f"; the {percent(board)} range of its rank is {first.ranks}" if first.ranks else ""
@@ -75,7 +76,7 @@ def _first_place(chances: dict[object, float]) -> str:
 
 
 def _chart(board: Leaderboard) -> str:
-    picture = LeaderboardDisplay(board[:SHOWN_IN_CHART]).picture()
+    picture = LeaderboardDisplay(board).picture(SHOWN_IN_CHART)
     return figure(picture, f"Scores with {percent(board)} confidence intervals, the best on top.")
 
 
@@ -86,7 +87,7 @@ def _over_time(ratings: Ratings) -> str:
     return figure(RatingsDisplay(ratings).picture(), note, key=True)
 
 
-def _facts(model: BradleyTerry) -> str:
+def _facts(model: BaseLeaderboard) -> str:
     pairs = [
         ("Matches", Number(model.n_comparisons_)),
         ("Items", Number(len(model.items_))),
@@ -95,20 +96,19 @@ def _facts(model: BradleyTerry) -> str:
         ("Objective", Number(model.objective_)),
         ("Certified gap to the optimum", Number(model.gap_)),
     ]
-    sd = getattr(model, "prior_sd_", None)
-    if sd is not None:
-        pairs.insert(4, ("Learned standard deviation of scores (prior)", Number(sd)))
+    if model.prior_sd_ is not None:
+        pairs.insert(4, ("Learned standard deviation of scores (prior)", Number(model.prior_sd_)))
     if model.order_effect:
-        pairs.append(("Order effect (log odds)", Number(model.order_effect_)))
-    if model.ties == "davidson":
+        pairs.append((f"Order effect ({model.link_.unit})", Number(model.order_effect_)))
+    if model.link_.shapes:
         pairs.append(("Tie effect nu", Number(model.tie_effect_)))
     return facts(pairs)
 
 
-def _explained(model: BradleyTerry, board: Leaderboard) -> list[str]:
+def _explained(model: BaseLeaderboard, board: Leaderboard) -> list[str]:
     """Explain scores, intervals and ties, one paragraph each."""
     level = percent(board)
-    scores = "A difference of scores is the log odds of winning; the mean score is 0."
+    scores = f"A difference of scores is {model.link_.meaning}; the mean score is 0."
     if len(model.groups_) > 1:
         scores += " Scores of different groups cannot be compared."
     ranks = (
@@ -118,7 +118,7 @@ def _explained(model: BradleyTerry, board: Leaderboard) -> list[str]:
     return [f"{scores} {tie_sentence(model)}", f"{_intervals(model, level)} {ranks}"]
 
 
-def _intervals(model: BradleyTerry, level: str) -> str:
+def _intervals(model: BaseLeaderboard, level: str) -> str:
     """State what an interval covers."""
     if model.intervals == "sampled":
         return (

@@ -5,9 +5,11 @@ from __future__ import annotations
 import numpy as np
 
 from rankwise.core.text import MINUS, listed, plural, share
-from rankwise.leaderboard import BradleyTerry, judge_table, pair_table
+from rankwise.leaderboard import BradleyTerry, CrowdBradleyTerry, judge_table, pair_table
+from rankwise.leaderboard.base import BaseLeaderboard
 from rankwise.leaderboard.by_category import CategoryLeaderboards
-from rankwise.leaderboard.table import ELO_CENTRE, ELO_UNIT, Leaderboard
+from rankwise.leaderboard.prediction_powered import PredictionPoweredBradleyTerry
+from rankwise.leaderboard.table import ELO_CENTRE, Leaderboard
 from rankwise.report.page import Cell, Number, paragraph, section, table
 
 SHOWN_IN_GRID = 10
@@ -22,14 +24,14 @@ def percent(board: Leaderboard) -> str:
     return f"{100 * board.confidence:g}%"
 
 
-def first_places(model: BradleyTerry, board: Leaderboard) -> dict[object, float]:
+def first_places(model: BaseLeaderboard, board: Leaderboard) -> dict[object, float]:
     """Return the probability of first place of each item; none without ranges of ranks or for many items."""
     if board[0].best_rank is None or len(model.items_) > MOST_ITEMS:
         return {}
     return dict(zip(model.items_.tolist(), model.top_probabilities().tolist(), strict=True))
 
 
-def ranking_table(board: Leaderboard, chances: dict[object, float]) -> str:
+def ranking_table(model: BaseLeaderboard, board: Leaderboard, chances: dict[object, float]) -> str:
     """Return the leaderboard as a table, with Elo and the probability of first place."""
     header = ["Item", "Rank", "Range of rank", "Score", "from", "to", "Elo"]
     header += [*["First place"][: len(chances)], "Matches", "Win rate"]
@@ -44,8 +46,8 @@ def ranking_table(board: Leaderboard, chances: dict[object, float]) -> str:
         for row in board
     ]  # fmt: skip
     note = (
-        f"Elo is {ELO_CENTRE:,} for the mean score, plus {ELO_UNIT:.1f} per unit of score: a difference of "
-        "400 is odds of 10 to 1. A tie counts as half a win in the win rate."
+        f"Elo is {ELO_CENTRE:,} for the mean score, plus {model.link_.elo:.1f} per unit of score: "
+        f"{model.link_.elo_meaning}. A tie counts as half a win in the win rate."
     )
     if chances:
         note += " First place is the probability that the true score is the highest."
@@ -70,7 +72,7 @@ def chance_text(value: float) -> str:
     return "under 0.1%" if value < 0.001 else "over 99.9%" if value > 0.999 else f"{value:.1%}"
 
 
-def chance_grid(model: BradleyTerry, board: Leaderboard) -> str:
+def chance_grid(model: BaseLeaderboard, board: Leaderboard) -> str:
     """Return the probabilities of winning of the best items against each other, as a matrix."""
     shown = board[:SHOWN_IN_GRID]
     names = [row.item for row in shown]
@@ -88,7 +90,7 @@ def chance_grid(model: BradleyTerry, board: Leaderboard) -> str:
     return table("The best items against each other", header, rows, name="chances", note=note)
 
 
-def pair_section(model: BradleyTerry, board: Leaderboard) -> str:
+def pair_section(model: BaseLeaderboard, board: Leaderboard) -> str:
     """Return the best items against each other: differences and probabilities with intervals."""
     found = pair_table(model, min(SHOWN_IN_PAIRS, len(board)), confidence=board.confidence)
     rows: list[list[Cell]] = [
@@ -109,9 +111,9 @@ def pair_section(model: BradleyTerry, board: Leaderboard) -> str:
     return shown if rows else ""
 
 
-def tie_sentence(model: BradleyTerry) -> str:
+def tie_sentence(model: BaseLeaderboard) -> str:
     """Return how ties count."""
-    if model.ties == "davidson":
+    if model.link_.shapes:
         equal = model.tie_effect_ / (2.0 + model.tie_effect_)
         return (
             "A tie is an outcome of its own (Davidson's model): two items of equal scores tie with a "
@@ -120,11 +122,12 @@ def tie_sentence(model: BradleyTerry) -> str:
     return "A tie counts as half a win for each of the two."
 
 
-def judge_section(model: BradleyTerry, board: Leaderboard) -> str:
+def judge_section(model: BaseLeaderboard, board: Leaderboard) -> str:
     """Return a section with the judges, or with what the votes of a judge add, if there are any."""
-    if not hasattr(model, "judges_"):
-        note = board.note if hasattr(model, "judge_weight_") else ""
-        return section("judges", "Votes of a judge", paragraph(note))
+    if isinstance(model, PredictionPoweredBradleyTerry):
+        return section("judges", "Votes of a judge", paragraph(board.note))
+    if not isinstance(model, CrowdBradleyTerry):
+        return ""
     found = judge_table(model, confidence=board.confidence)
     effects = [[row.slope, *([row.order_effect] if row.order_effect else [])] for row in found]
     rows: list[list[Cell]] = [
@@ -140,7 +143,7 @@ def judge_section(model: BradleyTerry, board: Leaderboard) -> str:
         f"at random. With {percent(board)} intervals."
     )
     if len(effects[0]) > 1:
-        note += " The order effect is the log odds in favour of the item named first."
+        note += f" The order effect is in {model.link_.unit}, in favour of the item named first."
     against = [str(row.judge) for row in found if row.slope.value < 0]
     judges = table("Judges, the sharpest first", header, rows, name="judges", note=note)
     return section("judges", "Judges", paragraph(_contrary(against), "warning"), judges)
@@ -185,11 +188,11 @@ def category_section(boards: CategoryLeaderboards) -> str:
     )  # fmt: skip
 
 
-def covariate_section(model: BradleyTerry, board: Leaderboard) -> str:
+def covariate_section(model: BaseLeaderboard, board: Leaderboard) -> str:
     """Return a section with the effects of covariates of matches, if there are any."""
-    names = getattr(model, "covariate_names_", [])
-    if not names:
+    if not isinstance(model, BradleyTerry) or not model.covariate_names_:
         return ""
+    names = model.covariate_names_
     found = {one.name: one for one in model.effects(confidence=board.confidence)}
     effects = [(name, found[f"covariate {name}"]) for name in names]
     rows: list[list[Cell]] = [
@@ -197,7 +200,7 @@ def covariate_section(model: BradleyTerry, board: Leaderboard) -> str:
         for name, one in effects
     ]
     note = (
-        "The change of the log odds of the item named first per unit of each covariate, with "
+        f"The advantage of the item named first per unit of each covariate, in {model.link_.unit}, with "
         f"{percent(board)} intervals. Scores and probabilities are those of matches in which all are 0."
     )
     header = ["Covariate", "Effect", "from", "to"]

@@ -1,49 +1,57 @@
-"""The logistic loss of counted comparisons of items: wins, losses and ties of each pair."""
+"""Counted comparisons of items as a loss of scores, by a link."""
 
 from __future__ import annotations
+
+from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse.linalg import LinearOperator, cg
 
-from rankwise import _native
 from rankwise.core.types import FloatArray, FloatVector
 from rankwise.leaderboard.comparisons import Comparisons
+from rankwise.leaderboard.item_model import decrement_gap
+from rankwise.leaderboard.links.base import Link
+from rankwise.leaderboard.outcomes import Outcomes
 
 LARGEST_CONDITION = 1e13
 
 
-class ComparisonLoss:
-    """Mean over comparisons of -log P(outcome), with d = s_first - s_second + z' gamma (+ h for the order).
+class PairModel:
+    """Mean over comparisons of -log P(outcome), by a link of d = s_first - s_second + z' gamma (+ h).
 
-        ties="half":      P(win) = 1 / (1 + exp(-d)), and a tie is half a win and half a loss
-        ties="davidson":  P(win), P(tie), P(loss) proportional to exp(d/2), nu, exp(-d/2)
-
-    Bradley and Terry (1952) and Davidson (1970). With features X of the items, s = u + X beta, without them
-    s = u. Covariates z of the entries are those of the comparisons, and h is the effect of a covariate of
-    ones. Both are convex in (u, beta, gamma, h, log nu), which is the order of the parameters. A value takes
-    one exponential and one logarithm per entry; the Hessian by s is a weighted Laplacian of the graph of
-    pairs, bordered by one column per further parameter.
+    With features X of the items, s = u + X beta, without them s = u. Covariates z of the entries are those of
+    the comparisons, and the order effect h is the effect of a covariate of ones. The mean is convex in
+    (u, beta, gamma, h, shapes of the link), which is the order of the parameters. The Hessian by s is a
+    weighted Laplacian of the graph of pairs, bordered by one column per further parameter.
     """
 
     def __init__(
         self,
         comparisons: Comparisons,
+        link: Link,
         *,
-        ties: str = "half",
         order_effect: bool = False,
         features: FloatArray | None = None,
     ) -> None:
-        self.comparisons, self.n_items = comparisons, comparisons.n_items
+        self.comparisons, self.link, self.n_items = comparisons, link, comparisons.n_items
         self.features = np.zeros((self.n_items, 0)) if features is None else features
-        self.davidson, self.order_effect = ties == "davidson", order_effect
+        self.order_effect, self.at_zero = order_effect, link.at_zero
         self.n_linear = self.n_items + self.features.shape[1]
         self.effect_columns = _effect_columns(comparisons, order_effect)
-        self.n_parameters = self.n_linear + len(self.effect_columns) + self.davidson
+        self.n_additive = self.n_linear + len(self.effect_columns)
+        self.n_parameters = self.n_additive + len(link.shapes)
         self.total_weight = float(comparisons.total.sum())
-        self.share = comparisons.total / self.total_weight
-        self.n_ties = float(comparisons.ties.sum()) / self.total_weight
-        self.lead = 0.5 * (comparisons.wins - comparisons.losses) / self.total_weight
+        self.outcomes = comparisons.outcomes.scaled(1.0 / self.total_weight)
+
+    def recounted(self, outcomes: Outcomes) -> PairModel:
+        """Return the model of other outcomes of the same entries."""
+        counted = replace(self.comparisons, wins=outcomes.wins, losses=outcomes.losses, ties=outcomes.ties)
+        return self.of(counted)
+
+    def of(self, comparisons: Comparisons) -> PairModel:
+        """Return the model of other comparisons of the same items."""
+        return PairModel(comparisons, self.link, order_effect=self.order_effect, features=self.features)
 
     def start(self) -> FloatVector:
         """Return the log odds of winning of each item, smoothed by a win and a loss, as initial scores."""
@@ -51,9 +59,9 @@ class ComparisonLoss:
         scores = np.log((wins + 1.0) / (matches - wins + 1.0))
         return np.concatenate([scores - scores.mean(), np.zeros(self.n_parameters - self.n_items)])
 
-    def at(self, parameters: FloatVector) -> LogisticPoint | DavidsonPoint:
+    def at(self, parameters: FloatVector) -> PairPoint:
         """Return the loss at the parameters, with its derivatives."""
-        return DavidsonPoint(self, parameters) if self.davidson else LogisticPoint(self, parameters)
+        return PairPoint(self, parameters)
 
     def scores(self, parameters: FloatVector) -> FloatVector:
         """Return s = u + X beta."""
@@ -62,7 +70,11 @@ class ComparisonLoss:
 
     def effects(self, parameters: FloatVector) -> FloatVector:
         """Return gamma and h."""
-        return parameters[self.n_linear : self.n_linear + len(self.effect_columns)]
+        return parameters[self.n_linear : self.n_additive]
+
+    def shape(self, parameters: FloatVector) -> FloatVector:
+        """Return the shapes of the link."""
+        return parameters[self.n_additive :]
 
     def order(self, parameters: FloatVector) -> float:
         """Return h, or 0 if there is none."""
@@ -72,112 +84,80 @@ class ComparisonLoss:
         """Return z' gamma + h of each entry, or None if there are neither."""
         return self.effects(parameters) @ self.effect_columns if len(self.effect_columns) else None
 
-    def gathered(self, by_scores: FloatVector, by_d: FloatVector, by_nu: float) -> FloatVector:
-        """Return derivatives by the parameters from those by scores, by the d of entries and by log nu."""
+    def differences(self, parameters: FloatVector) -> FloatVector:
+        """Return d of each entry."""
+        scores, offset = self.scores(parameters), self.offset(parameters)
+        d = scores[self.comparisons.first] - scores[self.comparisons.second]
+        return d if offset is None else d + offset
+
+    def gathered(self, by_scores: FloatVector, by_d: FloatVector, by_shape: FloatVector) -> FloatVector:
+        """Return derivatives by the parameters from those by scores, by the d of entries and by shapes."""
         by_effects = self.effect_columns @ by_d if len(self.effect_columns) else np.zeros(0)
-        return np.concatenate(
-            [by_scores, self.features.T @ by_scores, by_effects, [by_nu] if self.davidson else []]
-        )
-
-    def per_item(self, by_difference: FloatVector) -> FloatVector:
-        """Return per item the sum over its entries, with a minus sign if it is the second of the pair."""
-        return self.per_item_of_pairs(self.comparisons.summed(by_difference))
-
-    def per_item_of_pairs(self, by_difference: FloatVector) -> FloatVector:
-        """Return `per_item` of the sums of pairs."""
-        matrix, ones = self.comparisons.pooled.matrix(by_difference), np.ones(self.n_items)
-        return matrix @ ones - matrix.T @ ones
+        return np.concatenate([by_scores, self.features.T @ by_scores, by_effects, by_shape])
 
 
-class LogisticPoint:
-    """Value, gradient and Hessian at some parameters, with ties counted as halves."""
+class PairPoint:
+    """Value, gradient and Hessian of a `PairModel` at some parameters."""
 
-    def __init__(self, loss: ComparisonLoss, parameters: FloatVector) -> None:
-        self._loss, counted = loss, loss.comparisons
-        self.value, by_scores, by_d, self._curvature = _native.logistic_comparisons(
-            counted.first, counted.second, loss.share, loss.lead, loss.scores(parameters),
-            loss.offset(parameters),
+    is_convex = True
+
+    def __init__(self, model: PairModel, parameters: FloatVector) -> None:
+        self._model, self._parameters = model, parameters
+        by_scores, self._terms = model.link.summed(
+            model.comparisons, model.outcomes, model.scores(parameters), model.offset(parameters),
+            model.shape(parameters),
         )  # fmt: skip
-        self.gradient = loss.gathered(by_scores, by_d, 0.0)
+        self.value = float(np.sum(self._terms.value))
+        by_shape = [] if self._terms.by_shape is None else [self._terms.by_shape.sum()]
+        self.gradient = model.gathered(by_scores, self._terms.by_d, np.array(by_shape))
 
-    def hessian(self, ridge: FloatVector) -> ComparisonHessian:
+    def hessian(self, ridge: FloatVector, *, exact: bool = True) -> PairHessian:
         """Return the second derivative, with `ridge` added to its diagonal."""
-        return ComparisonHessian(self._loss, self._curvature, None, 0.0, ridge)
+        terms = self._terms
+        by_shape = 0.0 if terms.by_shape_shape is None else float(terms.by_shape_shape.sum())
+        return PairHessian(self._model, terms.by_dd, terms.by_d_shape, by_shape, ridge)
 
-    def least_information(self) -> float:
-        """Return the smallest weighted p q; see `DavidsonPoint`."""
-        return float(self._curvature.min())
+    def gap(self, decrement: float) -> float:
+        """Return a bound on the distance of the value from its minimum, given g' H^-1 g.
 
-
-class DavidsonPoint:
-    """Value, gradient and Hessian of Davidson's model of ties.
-
-    Relative to the more likely of win and loss, the probabilities of the other and of a tie are proportional
-    to exp(-|d|) and nu exp(-|d|/2), which do not overflow.
-    """
-
-    def __init__(self, loss: ComparisonLoss, parameters: FloatVector) -> None:
-        self._loss = loss
-        scores, log_nu = loss.scores(parameters), float(parameters[-1])
-        d, offset = scores[loss.comparisons.first] - scores[loss.comparisons.second], loss.offset(parameters)
-        if offset is not None:
-            d += offset
-        size = np.abs(d)
-        little, tie = np.exp(-size), np.exp(log_nu - 0.5 * size)
-        total = 1.0 + little + tie
-        self._big = 1.0 / total
-        self._little, self._tie = little * self._big, tie * self._big
-        self._ahead = np.copysign(self._big - self._little, d)
-        lines = loss.lead @ d + loss.n_ties * log_nu
-        self.value = float(loss.share @ np.log(total) + 0.5 * (loss.share @ size) - lines)
-        by_d = 0.5 * loss.share * self._ahead - loss.lead
-        by_nu = float(loss.share @ self._tie) - loss.n_ties
-        self.gradient = loss.gathered(loss.per_item(by_d), by_d, by_nu)
-
-    def hessian(self, ridge: FloatVector) -> ComparisonHessian:
-        """Return the second derivative, with `ridge` added to its diagonal."""
-        share, tie = self._loss.share, self._tie
-        by_d = share * ((self._big + self._little) * (0.25 * tie) + self._big * self._little)
-        by_d_nu = -0.5 * share * self._ahead * tie
-        return ComparisonHessian(self._loss, by_d, by_d_nu, float(share @ (tie * (1.0 - tie))), ridge)
-
-    def least_information(self) -> float:
-        """Return m with v' H v >= m r^2 for all v, r the largest range of the exponents of an entry along v.
-
-        The variance of the exponents is at least p q / (p + q) r^2 if outcomes of probabilities p and q are
-        the extreme ones, so m is the smallest weighted p q / (p + q).
+        The third derivative of the loss along a line is at most the second times `Link.steepness` times the
+        largest change of a difference. If that holds for differences up to a radius beyond those here, the
+        minimum must be within the radius.
         """
-        p, q = np.sort([self._big, self._little, self._tie], axis=0)[:2]
-        return float((self._loss.share * p * q / (p + q)).min())
+        link, outcomes = self._model.link, self._model.outcomes
+        d, shape = self._model.differences(self._parameters), self._model.shape(self._parameters)
+        radius = np.inf if np.isfinite(link.steepness(np.inf)) else 1.0
+        steepness = link.steepness(float(np.abs(d).max()) + radius)
+        least = link.least_information(d, shape, outcomes) / steepness**2
+        return decrement_gap(decrement, least, 1.0 - float(np.exp(-steepness * radius)))
 
 
-class ComparisonHessian:
-    """A weighted Laplacian with a border for beta, gamma, h and log nu, and a ridge."""
+class PairHessian:
+    """A weighted Laplacian with a border for beta, gamma, h and the shape, and a ridge."""
 
     def __init__(
         self,
-        loss: ComparisonLoss,
-        by_d: FloatVector,
-        by_d_nu: FloatVector | None,
-        by_nu: float,
+        model: PairModel,
+        by_dd: FloatVector,
+        by_d_shape: FloatVector | None,
+        by_shape: float,
         ridge: FloatVector,
     ) -> None:
-        self.n_items, self._features = loss.n_items, loss.features
-        self._upper = loss.comparisons.matrix(by_d)
+        self.n_items, self._features = model.n_items, model.features
+        self._upper = model.comparisons.matrix(by_dd)
         self._lower = self._upper.T
         ones = np.ones(self.n_items)
         self._degree = self._upper @ ones + self._lower @ ones
-        border = list(self._laplacian(loss.features).T)
-        weighted = loss.effect_columns * by_d
-        border += [loss.per_item_of_pairs(sums) for sums in loss.comparisons.summed(weighted)]
-        if by_d_nu is not None:
-            border.append(loss.per_item(by_d_nu))
+        border = list(self._laplacian(model.features).T)
+        weighted = model.effect_columns * by_dd
+        rows = list(weighted) + ([] if by_d_shape is None else [by_d_shape])
+        border += [model.comparisons.signed_sums(row) for row in rows]
         self._border = np.array(border).reshape(len(border), self.n_items)
         corner = np.zeros((len(border),) * 2)
-        n_features = loss.features.shape[1]
-        corner[:n_features] = (self._border @ loss.features).T
+        n_features = model.features.shape[1]
+        corner[:n_features] = (self._border @ model.features).T
         corner[:, :n_features] = corner[:n_features].T
-        corner[n_features:, n_features:] = _effects(loss, weighted, by_d_nu, by_nu)
+        corner[n_features:, n_features:] = _effects(model, weighted, by_d_shape, by_shape)
         self._corner = corner + np.diag(ridge[self.n_items :])
         self._ridge = ridge[: self.n_items]
         self.diagonal = np.concatenate([self._degree + self._ridge, np.diag(self._corner)])
@@ -239,15 +219,15 @@ class ComparisonHessian:
         solution[: self.n_items] -= solution[: self.n_items].mean(axis=0)
         return solution
 
-    def inverse(self) -> FloatArray:
+    def inverse(self, largest_condition: float = LARGEST_CONDITION) -> FloatArray:
         """Return the inverse between parameters with centred scores, in O(n_parameters^3).
 
-        A condition number above 1e13 raises a LinAlgError.
+        A condition number above the largest raises a LinAlgError.
         """
         # Shift the eigenvalue of equal scores, as in `solve`.
-        matrix = self._dense(self._shift)
+        matrix = self.dense(self._shift)
         whole = np.asarray(np.linalg.inv(matrix), dtype=np.float64)
-        if not np.linalg.norm(matrix, 1) * np.linalg.norm(whole, 1) < LARGEST_CONDITION:
+        if not np.linalg.norm(matrix, 1) * np.linalg.norm(whole, 1) < largest_condition:
             raise np.linalg.LinAlgError("Singular matrix")
         whole[: self.n_items] -= whole[: self.n_items].mean(axis=0)
         whole[:, : self.n_items] -= whole[:, : self.n_items].mean(axis=1, keepdims=True)
@@ -255,9 +235,9 @@ class ComparisonHessian:
 
     def log_determinant(self) -> float:
         """Return the logarithm of the determinant, in O(n_parameters^3)."""
-        return float(np.linalg.slogdet(self._dense(0.0))[1])
+        return float(np.linalg.slogdet(self.dense(0.0))[1])
 
-    def _dense(self, shift: float) -> FloatArray:
+    def dense(self, shift: float = 0.0) -> FloatArray:
         """Return the matrix, with `shift` added between all items."""
         items = np.diag(self._degree + self._ridge) - self._upper.toarray() - self._lower.toarray()
         return np.block([[items + shift, self._border.T], [self._border, self._corner]])
@@ -270,14 +250,14 @@ class ComparisonHessian:
 
 
 def _effects(
-    loss: ComparisonLoss, weighted: FloatArray, by_d_nu: FloatVector | None, by_nu: float
+    model: PairModel, weighted: FloatArray, by_d_shape: FloatVector | None, by_shape: float
 ) -> FloatArray:
-    """Return the second derivatives by gamma, h and log nu, from the columns of effects times those by d."""
-    effects = weighted @ loss.effect_columns.T
-    if by_d_nu is None:
+    """Return the second derivatives by gamma, h and the shape; `weighted` are effects times those by d."""
+    effects = weighted @ model.effect_columns.T
+    if by_d_shape is None:
         return effects
-    cross = loss.effect_columns @ by_d_nu
-    return np.block([[effects, cross[:, None]], [cross, by_nu]])
+    cross = model.effect_columns @ by_d_shape
+    return np.block([[effects, cross[:, None]], [cross, by_shape]])
 
 
 def _effect_columns(comparisons: Comparisons, order_effect: bool) -> FloatArray:
