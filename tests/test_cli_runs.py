@@ -56,10 +56,10 @@ def test_a_single_query_has_no_interval(folder, capsys):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["--run", "old.run"], "--run needs the judgements; name their file by --qrels"),
-        (["m.json", "d.txt", "--qrels", "qrels.txt"], "--qrels is for run files"),
-        (["m.json", "--run", "old.run", "--qrels", "qrels.txt"], "--run replaces the model and its data"),
-        (["--run", "old.run", "--qrels", "qrels.txt", "--gain", "linear"], "--gain is for a model"),
+        (["--run", "old.run"], "--run needs --qrels, the file of the judgements"),
+        (["m.json", "d.txt", "--qrels", "qrels.txt"], "--qrels needs --run"),
+        (["m.json", "--run", "old.run", "--qrels", "qrels.txt"], "--run cannot be used with a model"),
+        (["--run", "old.run", "--qrels", "qrels.txt", "--gain", "linear"], "--run cannot be used with --gain, as the scores are in the files"),
         (["--run", "-", "--qrels", "-"], "can be read only once"),
     ],
 )

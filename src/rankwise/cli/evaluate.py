@@ -10,7 +10,7 @@ from typing import Any
 from rankwise.cli import arguments
 from rankwise.cli.dask import add_dask_option
 from rankwise.cli.output import Console
-from rankwise.cli.runs import add_run_options, check_run_options, evaluate_runs
+from rankwise.cli.runs import add_run_options, evaluate_runs
 from rankwise.core.text import plural, table
 
 EXAMPLE = """  rankwise evaluate model.json test.txt --at 1,5,10
@@ -86,7 +86,6 @@ def undefined(text: str) -> str | float:
 
 def run(options: argparse.Namespace, console: Console) -> None:
     """Evaluate run files, or a model on its data."""
-    check_run_options(options)
     if options.run_files is None:
         evaluate_model(options, console)
     else:

@@ -114,8 +114,6 @@ def run(options: argparse.Namespace, console: Console) -> None:
 
 def training_inference(ranking: Any, options: argparse.Namespace) -> Any:
     """Return the inference of the model from the files of --training, None without them."""
-    if options.training is None and options.cluster is not None:
-        raise arguments.UsageError("--cluster is for --training, the data that intervals are computed from.")
     if options.training is None:
         return None
     if ranking.model is None:

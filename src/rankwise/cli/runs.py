@@ -10,12 +10,6 @@ from typing import Any
 from rankwise.cli import arguments
 from rankwise.cli.output import Console
 
-# Options of evaluations with a model, and their values if they are not given.
-MODEL_OPTIONS: dict[str, Any] = {
-    "against": None, "at": [5, 10], "relevant_at": None, "gain": "exponential", "undefined": "skip",
-    "survival": None, "label": None, "qid": None, "categories": None, "features": None, "sep": None,
-    "zero_based": False, "dask": None,
-}  # fmt: skip
 RULES = (
     "means over all judged queries, of which missing ones count 0; equal scores in order of document ids, "
     "descending"
@@ -71,26 +65,6 @@ def add_run_options(parser: argparse.ArgumentParser, positionals: tuple[argparse
     )
 
 
-def check_run_options(options: argparse.Namespace) -> None:
-    """Refuse options of a model with --run, and those of runs without it."""
-    if options.run_files is None:
-        if options.qrels is not None:
-            raise arguments.UsageError("--qrels is for run files; name them by --run.")
-        return
-    if options.qrels is None:
-        raise arguments.UsageError("--run needs the judgements; name their file by --qrels.")
-    if options.model is not None:
-        raise arguments.UsageError(f"--run replaces the model and its data; got {options.model!r} too.")
-    for name, default in MODEL_OPTIONS.items():
-        if getattr(options, name) != default:
-            raise arguments.UsageError(
-                f"--{name.replace('_', '-')} is for a model and its data, not for --run; --metrics names the "
-                "measures of runs."
-            )
-    if [options.qrels, *options.run_files].count("-") > 1:
-        raise arguments.UsageError("Standard input (-) can be read only once.")
-
-
 def evaluate_runs(options: argparse.Namespace, console: Console) -> None:
     """Read, measure, compare."""
     from rankwise.cli.evaluate import listed, per_query_lines
@@ -99,6 +73,8 @@ def evaluate_runs(options: argparse.Namespace, console: Console) -> None:
     from rankwise.evaluation.search_measures import search_measures
     from rankwise.io.trec import read_qrels, read_run
 
+    if [options.qrels, *options.run_files].count("-") > 1:
+        raise arguments.UsageError("Standard input (-) can be read only once.")
     start = perf_counter()
     measures = search_measures(options.metrics or RUN_MEASURES)
     qrels = read_qrels(options.qrels)
