@@ -105,7 +105,7 @@ def run(options: argparse.Namespace, console: Console) -> None:
         "queries": report.data.n_queries,
         "headline": report.headline(),
         "baseline": report.baseline(),
-        "measures": {one.measure.key: {"mean": one.mean, "low": one.low, "high": one.high} for one in ours},
+        "measures": {one.measure.key: one.as_dict() for one in ours},
         "bytes": os.path.getsize(options.output) if os.path.isfile(options.output) else None,
         "seconds": perf_counter() - start,
     }
