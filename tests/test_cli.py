@@ -205,7 +205,8 @@ def test_ordinal_models_give_labels_or_utilities(folder, parts, tmp_path, capsys
         main(["predict", str(tmp_path / "m.json"), str(folder / "test.txt"), *options])
         scores = [float(line) for line in capsys.readouterr().out.splitlines()]
         np.testing.assert_allclose(scores, expected(scaler.transform(X_test)), atol=1e-12)
-    found = run(capsys, "evaluate", tmp_path / "m.json", folder / "test.txt")["models"][0]["mean"]["error"]
+    values = run(capsys, "evaluate", tmp_path / "m.json", folder / "test.txt")
+    found = values["models"][0]["measures"]["error"]["mean"]
     utility = model.utility(scaler.transform(X_test))
     assert found == pytest.approx(ranking_error(y_test, utility, parts[5]), abs=1e-12)
 
@@ -299,25 +300,27 @@ def test_evaluation_equals_the_textbook_measures(folder, parts, tmp_path, capsys
         "p@2": reference_metrics.precision(y, scores, qid, k=2, relevant_above=1.5),
         "p@3": reference_metrics.precision(y, scores, qid, k=3, relevant_above=1.5),
     }
-    found = values["models"][0]["mean"]
+    found = values["models"][0]["measures"]
     assert set(found) == set(expected)
     assert [row["qid"] for row in values["per_query"]] == [11, 12, 13, 14, 15]
     for name, per_query in expected.items():
         listed = [np.nan if row[name][0] is None else row[name][0] for row in values["per_query"]]
         np.testing.assert_allclose(listed, per_query, atol=1e-12, err_msg=name)
-        assert found[name] == pytest.approx(np.nanmean(per_query), abs=1e-12)
-        assert values["models"][0]["defined"][name] == np.count_nonzero(~np.isnan(per_query))
+        assert found[name]["mean"] == pytest.approx(np.nanmean(per_query), abs=1e-12)
+        assert values["models"][0]["measures"][name]["defined"] == np.count_nonzero(~np.isnan(per_query))
     main(
         ["predict", str(folder / "model.json"), str(folder / "test.txt"), "-o", str(tmp_path / "scores.txt")]
     )
     assert (
-        run(capsys, "evaluate", tmp_path / "scores.txt", folder / "test.txt", *options)["models"][0]["mean"]
+        run(capsys, "evaluate", tmp_path / "scores.txt", folder / "test.txt", *options)["models"][0][
+            "measures"
+        ]
         == found
     )
     assert main(["evaluate", str(folder / "model.json"), str(folder / "test.txt"), *options]) == 0
     text = capsys.readouterr().out
     assert "labels of at least 2 are relevant" in text
-    assert f"{found['error']:.4f}" in text
+    assert f"{found['error']['mean']:.4f}" in text
 
 
 def test_two_models_are_compared_by_paired_tests(folder, parts, tmp_path, capsys):
@@ -327,20 +330,21 @@ def test_two_models_are_compared_by_paired_tests(folder, parts, tmp_path, capsys
     scores = load_model(folder / "model.json").predict(X)
     a, b = (reference_metrics.ranking_error(y, s, qid) for s in (scores, noise))
     evaluate = ["evaluate", folder / "model.json", folder / "test.txt", "--against", tmp_path / "b.txt"]
-    p = run(capsys, *evaluate)["p_values"]
-    assert p["error"] == pytest.approx(compare_values({"a": a, "b": b}).differences[0].p)
+    first = run(capsys, *evaluate)["differences"][0]
+    assert first["measure"] == "error"
+    assert first["p"] == pytest.approx(compare_values({"a": a, "b": b}).differences[0].p)
     assert main([*map(str, evaluate), "--per-query"]) == 0
     assert f"{np.mean(a) - np.mean(b):+.4f}" in capsys.readouterr().out
     same = run(capsys, *evaluate[:-1], folder / "model.json")
-    assert set(same["p_values"].values()) == {1.0}
+    assert {one["p"] for one in same["differences"]} == {1.0}
 
 
 def test_negative_labels_have_no_ndcg_and_undefined_is_null(tmp_path, capsys):
     (tmp_path / "data.txt").write_text("-1 qid:1 1:1\n0 qid:1 1:2\n0 qid:2 1:1\n0 qid:2 1:2\n")
     (tmp_path / "scores.txt").write_text("1\n2\n3\n4\n")
     values = run(capsys, "evaluate", tmp_path / "scores.txt", tmp_path / "data.txt", "--per-query")
-    assert values["models"][0]["mean"]["error"] == 0
-    assert list(values["models"][0]["mean"]) == ["error", "tau"]
+    assert values["models"][0]["measures"]["error"]["mean"] == 0
+    assert list(values["models"][0]["measures"]) == ["error", "tau"]
     assert values["notes"] == [
         "NDCG is left out: it needs grades (nonnegative integers), and these labels are not grades.",
         "MAP, MRR and Precision are left out: all rows are relevant, or none.",
@@ -356,7 +360,8 @@ def test_two_models_are_compared_on_a_single_query(tmp_path, capsys):
     values = run(capsys, "evaluate", *files[:2], "--against", files[2], "--metrics", "error")
     y, a, b = np.array([0, 1, 2, 0, 1, 2]), [1, 2, 3, 0, 2, 1], [3, 2, 1, 0, 1, 1]
     found = compare(y, {"a": a, "b": b}, measures="error").differences[0]
-    assert values["p_values"] == {"error": pytest.approx(found.p)}
+    (difference,) = values["differences"]
+    assert (difference["measure"], difference["p"]) == ("error", pytest.approx(found.p))
 
 
 def oddly_written(text, rows):
@@ -413,7 +418,7 @@ def test_tables_are_read_by_column_names(rows, folder, tmp_path, capsys):
     np.testing.assert_allclose(scores, expected.predict(X[~train]), atol=1e-9)
     found = run(capsys, "evaluate", tmp_path / "m.json", tmp_path / "test.csv", *columns)
     error = np.nanmean(reference_metrics.ranking_error(y[~train], scores, qid[~train]))
-    assert found["models"][0]["mean"]["error"] == pytest.approx(error)
+    assert found["models"][0]["measures"]["error"]["mean"] == pytest.approx(error)
     some = ["--features", "b,d", "--label", "grade", "--qid", "query"]
     assert run(capsys, "train", tmp_path / "train.csv", "-o", tmp_path / "n.json", *some)["features"] == 2
     assert "--label" in fails(capsys, 2, "train", tmp_path / "train.csv", "-o", tmp_path / "m.json")

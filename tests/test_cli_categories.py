@@ -34,7 +34,7 @@ def test_words_are_ranks_for_rankers(table, capsys):
     np.testing.assert_allclose(load_model(path).coef_, expected.coef_, rtol=1e-6, atol=1e-9)
     capsys.readouterr()
     assert main(["evaluate", path, data, "--label", "grade", "--categories", "poor,fair,good", "--json"]) == 0
-    found = json.loads(capsys.readouterr().out)["models"][0]["mean"]["error"]
+    found = json.loads(capsys.readouterr().out)["models"][0]["measures"]["error"]["mean"]
     assert found == pytest.approx(1 - expected.score(X, y), abs=1e-6)
 
 

@@ -91,9 +91,9 @@ def test_the_command_prints_the_curve_and_features_are_the_other_columns(log, tm
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        (["--clicked", "click", "--qid", "query"], "--clicked needs --position and --qid"),
-        (["--label", "click", "--document", "doc"], "--document is for logs of clicks"),
-        ([*CLICKS, "--label", "x"], "--clicked cannot be used with --label"),
+        (["--clicked", "click", "--qid", "query"], "--clicked needs --position"),
+        (["--label", "click", "--document", "doc"], "--document needs --clicked"),
+        ([*CLICKS, "--label", "x"], "--clicked cannot be used with --label, which it replaces"),
         ([*CLICKS, "--method", "auto"], "--clicked cannot be used with --method auto"),
         ([*CLICKS, "--method", "ordinal-svm"], "--clicked cannot be used with --method ordinal-svm"),
         ([*CLICKS, "--propensity", "estimate"], "--propensity estimate needs --document"),

@@ -91,7 +91,7 @@ def test_one_ranking_is_measured_on_collected_scores(folder, capsys):
     found, notes = result_of(capsys, "evaluate", folder / "model.json", there, *THREADS)
     assert_close(found, expected)
     assert "All rows are one ranking: 16 bytes per row were collected" in notes
-    assert found["models"][0]["interval"]["error"] is not None
+    assert found["models"][0]["measures"]["error"]["low"] is not None
 
 
 def test_an_empty_part_is_an_empty_partition(folder, capsys):

@@ -152,7 +152,7 @@ def test_the_commands_equal_python(folder, tmp_path, capsys, method):
     labels = ["--label", "rating", "--qid", "region"]
     found = run(capsys, "evaluate", model, folder / "later.csv", *labels)
     error = np.nanmean(ranking_error(later["rating"], expected, later["region"]))
-    np.testing.assert_allclose(found["models"][0]["mean"]["error"], error)
+    np.testing.assert_allclose(found["models"][0]["measures"]["error"]["mean"], error)
     report = run(capsys, "report", model, folder / "later.csv", *labels, "-o", tmp_path / "report.html")
     assert report["rows"] == 80
     page = (tmp_path / "report.html").read_text()
@@ -307,7 +307,7 @@ def test_two_models_that_read_a_column_differently(folder, tmp_path, capsys):
     ]
     found = run(capsys, *evaluate, "--against", tmp_path / "numbers.json")
     alone = run(capsys, "evaluate", tmp_path / "numbers.json", *evaluate[2:])
-    assert found["models"][1]["mean"] == alone["models"][0]["mean"]
+    assert found["models"][1]["measures"] == alone["models"][0]["measures"]
 
 
 def test_further_rows_of_a_training(folder, tmp_path, capsys):

@@ -169,8 +169,8 @@ def test_undefined_queries_count_as_asked(tmp_path, capsys):
     for option, value in ((["--undefined", "0"], 0), (["--undefined", "skip"], "skip"), ([], "skip")):
         found = run(capsys, *command, *option)["models"][0]
         expected = ndcg(y, X[:, 0], qid, k=5, undefined=value, per_query=True)
-        assert found["mean"]["ndcg@5"] == pytest.approx(np.nanmean(expected))
-        assert found["defined"]["ndcg@5"] == np.sum(~np.isnan(expected))
+        assert found["measures"]["ndcg@5"]["mean"] == pytest.approx(np.nanmean(expected))
+        assert found["measures"]["ndcg@5"]["defined"] == np.sum(~np.isnan(expected))
     with pytest.raises(SystemExit) as ended:
         main([*map(str, command), "--undefined", "none"])
     assert ended.value.code == 2

@@ -99,8 +99,8 @@ def test_the_command_tunes_on_whole_prompts(tmp_path, capsys):
 @pytest.mark.parametrize(
     ("options", "code", "message"),
     [
-        ([*PAIRS, "--label", "x"], 2, "--pairs replaces --label"),
-        (["--margin", "strength", "--label", "x"], 2, "--margin is the size of the preferences of --pairs"),
+        ([*PAIRS, "--label", "x"], 2, "--pairs cannot be used with --label, which it replaces"),
+        (["--margin", "strength", "--label", "x"], 2, "--margin needs --pairs"),
         ([*PAIRS, "--margin", "strength"], 2, "--margin is for --method rank-rls; rank-svm takes no size"),
         ([*PAIRS, "--method", "hull"], 2, "--pairs cannot be used with --method hull"),
         (["--pairs", "good_,bad_"], 1, "no columns that begin with 'good_'"),

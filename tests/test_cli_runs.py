@@ -30,8 +30,8 @@ def test_runs_are_compared_as_in_python(folder, capsys):
     values = json.loads(capsys.readouterr().out)
     runs = {name: read_run(name) for name in ("new.run.gz", "old.run")}
     expected = compare_runs(read_qrels("qrels.txt"), runs, measures=names)
-    for run in values["runs"]:
-        for one in expected.measures[run["run"]]:
+    for run in values["models"]:
+        for one in expected.measures[run["model"]]:
             found = run["measures"][one.measure.key]
             assert (found["mean"], found["low"], found["high"]) == (one.mean, one.low, one.high)
     assert [one["p"] for one in values["differences"]] == [one.p for one in expected.differences]
@@ -50,16 +50,19 @@ def test_a_single_query_has_no_interval(folder, capsys):
     (folder / "one.txt").write_text("1 0 a 2\n")
     assert main(["evaluate", "--qrels", "one.txt", "--run", "old.run", "--metrics", "RR", "--json"]) == 0
     values = json.loads(capsys.readouterr().out)
-    assert values["runs"][0]["measures"]["RR"] == {"name": "RR", "mean": 0.5, "low": None, "high": None}
+    assert values["models"][0]["measures"]["RR"] == {"mean": 0.5, "low": None, "high": None, "defined": 1}
 
 
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["--run", "old.run"], "--run needs the judgements; name their file by --qrels"),
-        (["m.json", "d.txt", "--qrels", "qrels.txt"], "--qrels is for run files"),
-        (["m.json", "--run", "old.run", "--qrels", "qrels.txt"], "--run replaces the model and its data"),
-        (["--run", "old.run", "--qrels", "qrels.txt", "--gain", "linear"], "--gain is for a model"),
+        (["--run", "old.run"], "--run needs --qrels, the file of the judgements"),
+        (["m.json", "d.txt", "--qrels", "qrels.txt"], "--qrels needs --run"),
+        (["m.json", "--run", "old.run", "--qrels", "qrels.txt"], "--run cannot be used with a model"),
+        (
+            ["--run", "old.run", "--qrels", "qrels.txt", "--gain", "linear"],
+            "--run cannot be used with --gain",
+        ),
         (["--run", "-", "--qrels", "-"], "can be read only once"),
     ],
 )
@@ -86,5 +89,5 @@ def test_scores_of_rows_are_measured_by_the_names_of_ir_measures(folder, capsys)
     command = ["evaluate", "scores.txt", "rows.txt", "--metrics", "nDCG@10,P(rel=2)@1", "--json"]
     assert main(command) == 0
     values = json.loads(capsys.readouterr().out)
-    assert values["models"][0]["mean"]["P(rel=2)@1"] == 0.0
-    assert values["models"][0]["mean"]["nDCG@10"] == pytest.approx((0.6309297535714575 + 1) / 2)
+    assert values["models"][0]["measures"]["P(rel=2)@1"]["mean"] == 0.0
+    assert values["models"][0]["measures"]["nDCG@10"]["mean"] == pytest.approx((0.6309297535714575 + 1) / 2)

@@ -120,13 +120,13 @@ def test_intervals_of_evaluate_are_those_of_reports(folder, capsys):
 
     labels = ("--label", "grade", "--qid", "query")
     model = trained(folder, "evaluated", *labels)
-    found = run(capsys, "evaluate", model, folder / "data.csv", *labels)["models"][0]["interval"]
+    found = run(capsys, "evaluate", model, folder / "data.csv", *labels)["models"][0]["measures"]
     table = pd.read_csv(folder / "data.csv")
     X = table[["age", "dose", "noise"]].to_numpy()
     report = Report(load_model(model), X, table["grade"].to_numpy(), table["query"].to_numpy())
     expected = {one.measure.key: (one.low, one.high) for one in report.measures["RankLogistic"]}
     for key in ("error", "ndcg@10", "map"):
-        np.testing.assert_allclose(found[key], expected[key])
-    one = run(capsys, "evaluate", model, folder / "data.csv", "--label", "grade")["models"][0]["interval"]
-    assert one["error"] is not None
-    assert one["ndcg"][0] < one["ndcg"][1]
+        np.testing.assert_allclose([found[key]["low"], found[key]["high"]], expected[key])
+    one = run(capsys, "evaluate", model, folder / "data.csv", "--label", "grade")["models"][0]["measures"]
+    assert one["error"]["low"] is not None
+    assert one["ndcg"]["low"] < one["ndcg"]["high"]

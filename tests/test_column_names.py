@@ -59,7 +59,7 @@ def test_a_model_of_a_frame_takes_the_columns_of_a_table_by_name(folder, table, 
     save_model(model, "model.json")
     expected = ranking_error(table["y"], model.predict(table[COLUMNS]), table["q"])
     found = run(capsys, "evaluate", "model.json", data, *ROLES)
-    assert found["models"][0]["mean"]["error"] == pytest.approx(expected, abs=1e-12)
+    assert found["models"][0]["measures"]["error"]["mean"] == pytest.approx(expected, abs=1e-12)
     assert run(capsys, "predict", "model.json", data, "-o", "scores.txt")["rows"] == 300
     np.testing.assert_array_equal(np.loadtxt("scores.txt"), model.predict(table[COLUMNS]))
     report = run(capsys, "report", "model.json", data, "-o", "report.html", *ROLES)
@@ -123,7 +123,7 @@ def test_each_of_two_models_reads_its_own_columns(folder, table, capsys, columns
         for scores in (fitted(RankSVM(), table).predict(table[COLUMNS]), second_scores)
     ]
     found = run(capsys, "evaluate", "first.json", "turned.csv", *ROLES, "--against", "second.json")
-    np.testing.assert_allclose([model["mean"]["error"] for model in found["models"]], expected)
+    np.testing.assert_allclose([model["measures"]["error"]["mean"] for model in found["models"]], expected)
     report = ["report", "first.json", "turned.csv", *ROLES, "-o", "report.html", "--compare", "second.json"]
     assert run(capsys, *report)["measures"]["error"]["mean"] == pytest.approx(expected[0])
 
@@ -143,8 +143,9 @@ def test_does_the_marker_help(folder, table, capsys):
         indices.append(concordance_index(lives, model.predict(frame[chosen])))
     survival = ["--survival", "months,died"]
     found = run(capsys, "evaluate", "with.json", "patients.csv", *survival, "--against", "without.json")
-    np.testing.assert_allclose([model["concordance"]["index"] for model in found["models"]], indices)
-    difference = found["difference"]["concordance"]
+    means = [model["measures"]["concordance"]["mean"] for model in found["models"]]
+    np.testing.assert_allclose(means, indices)
+    difference = next(one for one in found["differences"] if one["measure"] == "concordance")
     assert difference["mean"] == pytest.approx(indices[0] - indices[1])
     assert difference["low"] < difference["mean"] < difference["high"]
     assert difference["p"] < 0.001

@@ -16,7 +16,7 @@ from rankwise.core.stored import Array, Numbers, Value, declared, undeclared
 from rankwise.estimators.base import BaseRanker
 from rankwise.estimators.inputs import read_rows
 from rankwise.estimators.parameters import Strength, option
-from rankwise.io.model_file import ModelFileError, load_model, save_model
+from rankwise.io.model_file import load_model, save_model
 
 KINDS = [getattr(estimators, name) for name in estimators.__all__]
 RANKERS = [kind for kind in KINDS if issubclass(kind, BaseRanker)]
@@ -141,10 +141,8 @@ def test_a_new_estimator_has_a_model_file(shifted, tmp_path):
     loaded = load_model(tmp_path / "model.json")
     assert vars(loaded) == vars(model)
     np.testing.assert_array_equal(loaded.predict(X), model.predict(X))
-    text = (tmp_path / "model.json").read_text()
-    (tmp_path / "model.json").write_text(text.replace(repr(model.mean_), '"far"'))
-    with pytest.raises(ModelFileError, match="mean_"):
-        load_model(tmp_path / "model.json")
+    model.mean_ = "far"
+    assert "mean_" in list(undeclared(model))
 
 
 def test_a_new_estimator_trains_in_the_shell(shifted, tmp_path):

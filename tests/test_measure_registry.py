@@ -100,8 +100,8 @@ def test_the_shell_shows_it(rows, tmp_path, capsys):
     dump_svmlight_file(X, y, str(tmp_path / "test.txt"), zero_based=False, query_id=qid)
     files = [str(tmp_path / name) for name in ("model.json", "test.txt")]
     assert main(["evaluate", *files, "--at", "4", "--json"]) == 0
-    mean = json.loads(capsys.readouterr().out)["models"][0]["mean"]
-    assert mean["recall@4"] == pytest.approx(textbook(y, model.predict(X), qid).mean())
+    measures = json.loads(capsys.readouterr().out)["models"][0]["measures"]
+    assert measures["recall@4"]["mean"] == pytest.approx(textbook(y, model.predict(X), qid).mean())
     assert main(["evaluate", *files, "--at", "4"]) == 0
     assert "\nRecall@4 " in capsys.readouterr().out
 

@@ -183,7 +183,7 @@ def test_the_command_prints_it(held_out, tmp_path, capsys):
     found = reliability(y, model.predict(X), qid)
     assert main(["evaluate", path, rows, "--json"]) == 0
     (told,) = json.loads(capsys.readouterr().out)["models"]
-    assert told["mean"]["log_loss"] == pytest.approx(found.log_loss)
+    assert told["measures"]["log_loss"]["mean"] == pytest.approx(found.log_loss)
     assert told["reliability"]["calibration_error"] == pytest.approx(found.calibration_error)
     np.testing.assert_allclose(told["reliability"]["observed"], found.observed)
     assert main(["evaluate", path, rows, "--against", other]) == 0

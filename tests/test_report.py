@@ -798,7 +798,7 @@ def test_the_command_takes_the_training_data(rows, tmp_path, capsys):
     close(shown.column("weights", "Standard error"), expected.standard_errors[order], 1e-6)
     assert "100 independent clusters" in shown.words
     assert main([*given, "--cluster", "patient"]) == 2
-    assert "--cluster is for --training" in capsys.readouterr().err
+    assert "--cluster needs --training" in capsys.readouterr().err
     (tmp_path / "scores.txt").write_text("1\n" * 200)
     scores = ["report", str(tmp_path / "scores.txt"), test, "-o", page, *labels, "--features", "a,b"]
     assert main([*scores, "--training", train]) == 2

@@ -215,8 +215,8 @@ def test_the_command_line_learns_and_measures_survival(patients, capsys):
     assert printed["strata"] == 3
     for name, key in (("harrell", "concordance"), ("uno", "uno")):
         expected = concordance_interval(lives, model.predict(X), weights=name)
-        assert printed["models"][0][key]["index"] == pytest.approx(expected.estimate, abs=1e-9)
-        assert printed["models"][0][key]["low"] == pytest.approx(expected.low, abs=1e-9)
+        assert printed["models"][0]["measures"][key]["mean"] == pytest.approx(expected.estimate, abs=1e-9)
+        assert printed["models"][0]["measures"][key]["low"] == pytest.approx(expected.low, abs=1e-9)
     assert main(["evaluate", path, data, *columns]) == 0
     assert "Uno's concordance" in capsys.readouterr().out
 

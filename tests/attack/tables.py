@@ -183,7 +183,7 @@ def use(rng, folder, model, test, changed, sound, table, expected):
     found = np.loadtxt(out, ndmin=1)
     np.testing.assert_allclose(found, scores, rtol=1e-6, atol=1e-7 * (1 + np.ptp(scores)))
     error = ranking_error(table["y"].to_numpy(), found, table["q"].to_numpy())
-    close(evaluated["models"][0]["mean"]["error"], error)
+    close(evaluated["models"][0]["measures"]["error"]["mean"], error)
     close(reported["measures"]["error"]["mean"], error)
     return 3 + exported(folder, model, table, names, found)
 

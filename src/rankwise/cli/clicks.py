@@ -9,7 +9,6 @@ import numpy as np
 
 from rankwise.cli.arguments import POSITIVE, UsageError
 from rankwise.core.text import plural
-from rankwise.io.table_formats import TABLES, is_table
 from rankwise.io.tables import read_text_columns
 from rankwise.preferences import Preferences
 
@@ -49,26 +48,6 @@ def add_click_options(parser: Any) -> None:
     group.add_argument(
         "--clip", type=POSITIVE, metavar="WEIGHT", help="largest weight of a click (default: no bound)"
     )
-
-
-def check_click_options(options: argparse.Namespace) -> None:
-    """Refuse options that do not belong together."""
-    names = (*COLUMNS, "propensity", "clip")
-    given = [name for name in names if getattr(options, name, None) is not None]
-    if "clicked" not in given:
-        if given:
-            raise UsageError(f"--{given[0]} is for logs of clicks; use it with --clicked.")
-        return
-    others = ("label", "survival", "pairs", "dask", "calibrate", "categories", "valid")
-    for name in others:
-        if getattr(options, name, None) is not None:
-            raise UsageError(f"--clicked cannot be used with --{name}.")
-    if options.position is None or options.qid is None:
-        raise UsageError("--clicked needs --position and --qid.")
-    if not all(map(is_table, options.data)):
-        raise UsageError(f"--clicked is for tables ({TABLES}).")
-    if options.method == "auto":
-        raise UsageError("--clicked cannot be used with --method auto.")
 
 
 def click_columns(options: argparse.Namespace) -> list[str]:

@@ -13,7 +13,8 @@ from typing import Any
 import numpy as np
 
 from rankwise.cli.arguments import UsageError
-from rankwise.cli.clicks import check_click_options, click_columns, click_preferences
+from rankwise.cli.clicks import click_columns, click_preferences
+from rankwise.cli.combinations import flag, is_given
 from rankwise.cli.mixed import has_levels, is_mixed, mixed_rows
 from rankwise.cli.model_options import methods
 from rankwise.cli.row_names import document_ids, has_row_names, id_column, names_of_rows
@@ -95,37 +96,28 @@ class Data:
         return 1 if self.qid is None else len(np.unique(self.qid))
 
 
+# What stands for the labels of a table, and the options of each kind of data.
+LABELS = ("label", "survival", "pairs", "clicked")
+OF_TABLES = (*LABELS, "qid", "features", "exclude", "categories", "categorical", "sep", "id", "cluster")
+OF_SVMLIGHT = ("n_features", "zero_based")
+
+
 def check_data_options(options: argparse.Namespace, label_needed: bool = True) -> None:
     """Refuse options of tables for svmlight files, and the other way round."""
     on_dask = getattr(options, "dask", None) is not None  # where a folder stands for its tables
     tables = [is_table(path) or (on_dask and os.path.isdir(path)) for path in options.data]
     if any(tables) != all(tables):
         raise UsageError(f"The data files must be all tables ({TABLES}) or all svmlight files.")
-    survival = getattr(options, "survival", None)
-    if survival is not None and (options.label is not None or not all(tables)):
-        raise UsageError(f"--survival replaces --label, for tables ({TABLES}).")
-    pairs = getattr(options, "pairs", None)
-    if pairs is not None and (options.label is not None or survival is not None or not all(tables)):
-        raise UsageError(f"--pairs replaces --label or --survival, for tables ({TABLES}).")
-    if pairs is None and getattr(options, "margin", None) is not None:
-        raise UsageError("--margin is the size of the preferences of --pairs.")
-    clicked = getattr(options, "clicked", None)
-    check_click_options(options)
-    if getattr(options, "exclude", None) is not None and options.features is not None:
-        raise UsageError("--exclude cannot be used with --features, which names all features.")
+    refused = OF_SVMLIGHT if any(tables) else OF_TABLES
+    for name in refused:
+        if is_given(options, name):
+            kinds = f"tables ({TABLES}), but the data is svmlight"
+            kinds = "svmlight files, but the data is a table" if any(tables) else kinds
+            raise UsageError(f"{flag(name)} is for {kinds}.")
     if any(tables):
-        others = (survival, pairs, clicked)
-        if label_needed and options.label is None and all(other is None for other in others):
+        if label_needed and not any(is_given(options, name) for name in LABELS):
             raise UsageError("--label must name the column of the labels, as the data is a table.")
-        for name in ("n_features", "zero_based"):
-            if getattr(options, name, None):
-                raise UsageError(
-                    f"--{name.replace('_', '-')} is for svmlight files, but the data is a table."
-                )
         return
-    for name in ("label", "qid", "features", "exclude", "categories", "categorical", "sep", "id"):
-        if getattr(options, name, None) is not None:
-            raise UsageError(f"--{name} is for tables ({TABLES}), but the data is svmlight.")
     if options.data.count("-") > 1:
         raise UsageError("Standard input (-) can be read only once.")
 

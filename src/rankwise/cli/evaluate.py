@@ -3,15 +3,29 @@
 from __future__ import annotations
 
 import argparse
+from contextlib import nullcontext
 from dataclasses import dataclass
 from time import perf_counter
 from typing import Any
 
+import numpy as np
+
 from rankwise.cli import arguments
-from rankwise.cli.dask import add_dask_option
+from rankwise.cli.dask import add_dask_option, dask_client
+from rankwise.cli.dask_files import RowsOnDask, use_dask_files
+from rankwise.cli.data import check_data_options
+from rankwise.cli.measured import listed, per_query_lines, summary
 from rankwise.cli.output import Console
-from rankwise.cli.runs import add_run_options, check_run_options, evaluate_runs
-from rankwise.core.text import plural, table
+from rankwise.cli.report import distinct_names
+from rankwise.cli.runs import add_run_options, evaluate_runs
+from rankwise.cli.scores import ScoreSource, read_for
+from rankwise.core.text import plural
+from rankwise.evaluation import reliability
+from rankwise.evaluation.comparison import comparison_of
+from rankwise.evaluation.evaluated import evaluated_rows
+from rankwise.evaluation.measures import Choice
+from rankwise.evaluation.single import evaluation_of
+from rankwise.preferences import NoPairsError
 
 EXAMPLE = """  rankwise evaluate model.json test.txt --at 1,5,10
   rankwise evaluate scores.txt test.txt --per-query
@@ -86,7 +100,6 @@ def undefined(text: str) -> str | float:
 
 def run(options: argparse.Namespace, console: Console) -> None:
     """Evaluate run files, or a model on its data."""
-    check_run_options(options)
     if options.run_files is None:
         evaluate_model(options, console)
     else:
@@ -95,14 +108,6 @@ def run(options: argparse.Namespace, console: Console) -> None:
 
 def evaluate_model(options: argparse.Namespace, console: Console) -> None:
     """Read, score, measure, compare."""
-    from contextlib import nullcontext
-
-    from rankwise.cli.dask import dask_client
-    from rankwise.cli.dask_files import use_dask_files
-    from rankwise.cli.data import check_data_options
-    from rankwise.cli.report import distinct_names
-    from rankwise.cli.scores import ScoreSource
-
     if options.dask is not None:
         use_dask_files(options)
     check_data_options(options)
@@ -125,10 +130,6 @@ class Shown:
 
 def shown_on(rankings: dict[str, Any], options: argparse.Namespace, console: Console) -> Shown:
     """Measure rankings of rows in memory, or of files on Dask."""
-    from rankwise.cli.dask_files import RowsOnDask
-    from rankwise.cli.scores import read_for
-    from rankwise.evaluation.evaluated import evaluated_rows
-
     sources = list(rankings.values())
     if options.dask is None:
         rows: Any = RowsInMemory(sources, read_for(sources, options), options)
@@ -139,9 +140,9 @@ def shown_on(rankings: dict[str, Any], options: argparse.Namespace, console: Con
     found = evaluated_rows(scores, None, rows.y, rows.qid, choice)
     for note in found.collected:
         console.note(note)
-    if options.survival is not None:
-        return survival_shown(rankings, found, rows.y)
     shown = measures_shown(rankings, found, options)
+    if options.survival is not None:
+        return with_lives(shown, rows.y)
     models = zip(shown.values["models"], rankings.items(), strict=True)
     for number, (model, (name, ranking)) in enumerate(models):
         if (agreement := rows.agreement(number)) is not None:
@@ -186,8 +187,6 @@ class RowsInMemory:
 
 def choice_of(options: argparse.Namespace, *, with_probabilities: bool) -> Any:
     """Return the choice of measures."""
-    from rankwise.evaluation.measures import Choice
-
     return Choice(
         options.metrics,
         options.at,
@@ -201,9 +200,6 @@ def choice_of(options: argparse.Namespace, *, with_probabilities: bool) -> Any:
 
 def measures_shown(rankings: dict[str, Any], found: Any, options: argparse.Namespace) -> Shown:
     """Return the measures of one ranking, or the comparison of two."""
-    from rankwise.evaluation.comparison import comparison_of
-    from rankwise.evaluation.single import evaluation_of
-
     values: dict[str, Any] = {
         "command": "evaluate",
         "rows": found.n_rows,
@@ -216,8 +212,7 @@ def measures_shown(rankings: dict[str, Any], found: Any, options: argparse.Names
     }
     if len(rankings) == 2:
         result: Any = comparison_of(found.measured, notes=found.notes)
-        values["test"] = "t"
-        values["p_values"] = {one.measure.key: one.p for one in result.differences}
+        values["differences"] = [one.as_dict() for one in result.differences]
     else:
         result = evaluation_of(found, *rankings)
     lines = str(result).split("\n")
@@ -232,87 +227,18 @@ def measures_shown(rankings: dict[str, Any], found: Any, options: argparse.Names
     return Shown(values, lines)
 
 
+def with_lives(shown: Shown, lives: Any) -> Shown:
+    """Add the numbers of events, pairs and strata of survival times."""
+    n_strata = len(np.unique(lives.groups()))
+    values = {"events": int(lives.event.sum()), "pairs": int(lives.n_pairs), "strata": n_strata}
+    strata = "1 stratum" if n_strata == 1 else f"{n_strata:,} strata"
+    counts = f"{plural(values['events'], 'event')}, {plural(values['pairs'], 'pair')}, {strata}"
+    return Shown(shown.values | values, [*shown.lines, counts])
+
+
 def reliability_of(y: Any, scores: Any, qid: Any) -> Any:
     """Return stated and observed probabilities by bin, or None if there are no pairs."""
-    from rankwise.evaluation import reliability
-    from rankwise.preferences import NoPairsError
-
     try:
         return reliability(y, scores, qid)
     except NoPairsError:
         return None
-
-
-def listed(queries: list[Any], measured: dict[str, list[Any]]) -> list[dict[str, Any]]:
-    """Return the measures of each query, one entry per model."""
-    columns = {
-        of[0].measure.key: [one.values.tolist() for one in of] for of in zip(*measured.values(), strict=True)
-    }
-    return [
-        {"qid": qid, **{key: [values[k] for values in of] for key, of in columns.items()}}
-        for k, qid in enumerate(queries)
-    ]
-
-
-def summary(path: str, found: list[Any]) -> dict[str, Any]:
-    """Return the means over the queries for which measures are defined, their intervals, and the numbers."""
-    return {
-        "model": path,
-        "mean": {one.measure.key: known(one.mean) for one in found},
-        "defined": {one.measure.key: one.n_defined for one in found},
-        "interval": {
-            one.measure.key: None if known(one.low) is None else [one.low, one.high] for one in found
-        },
-    }
-
-
-def known(value: float) -> float | None:
-    """Return a number, None for NaN."""
-    return None if value != value else value
-
-
-def per_query_lines(queries: list[dict[str, Any]], n_models: int) -> list[str]:
-    """Return a table with a row per query and, for several models, per model."""
-    names = [name for name in queries[0] if name != "qid"]
-    rows = [
-        [
-            str(query["qid"]),
-            *([chr(ord("A") + k)] if n_models > 1 else []),
-            *("-" if known(query[name][k]) is None else f"{query[name][k]:.4f}" for name in names),
-        ]
-        for query in queries
-        for k in range(n_models)
-    ]
-    return table(["query", *(["model"] if n_models > 1 else []), *names], rows)
-
-
-def survival_shown(rankings: dict[str, Any], found: Any, y: Any) -> Shown:
-    """Return the concordances of one or two rankings with right-censored survival times."""
-    import numpy as np
-
-    from rankwise.evaluation.comparison import comparison_of
-    from rankwise.evaluation.single import evaluation_of
-
-    n_strata = len(np.unique(y.groups()))
-    values: dict[str, Any] = {
-        "command": "evaluate",
-        "rows": len(y),
-        "events": int(y.event.sum()),
-        "strata": n_strata,
-        "pairs": int(y.n_pairs),
-        "models": [
-            {"model": rankings[name].path}
-            | {one.measure.key: {"index": one.mean, "low": one.low, "high": one.high} for one in of}
-            for name, of in found.measured.items()
-        ],
-    }
-    counts = f"{plural(values['events'], 'event')}, {plural(values['pairs'], 'pair')}"
-    lines = [f"{counts}, {'1 stratum' if n_strata == 1 else f'{n_strata:,} strata'}"]
-    if len(rankings) == 1:
-        return Shown(values, [*str(evaluation_of(found, *rankings)).split("\n"), *lines])
-    compared = comparison_of(found.measured)
-    values["difference"] = {
-        one.measure.key: {"mean": one.mean, "low": one.low, "high": one.high, "p": one.p}
-        for one in compared.differences
-    }
-    return Shown(values, [*str(compared).split("\n"), *lines])

@@ -10,6 +10,7 @@ from typing import NoReturn
 from rankwise import __version__
 from rankwise.cli import demo, evaluate, export, leaderboard, predict, rank, report, summary, train, tune
 from rankwise.cli.arguments import UsageError, files_of
+from rankwise.cli.combinations import check_combinations
 from rankwise.cli.files import check_files
 from rankwise.cli.interruption import InterruptedRunError, Interruption, exit_code
 from rankwise.cli.output import Console, complain, leave_output, sentence
@@ -57,6 +58,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     console, interruption = Console(options.quiet, options.json), Interruption()
     try:
         with interruption, console.warnings_as_notes():
+            check_combinations(options)
             check_files(*files_of(options), to_standard_output=options.to_standard_output)
             options.run(options, console)
             print(end="", flush=True)  # without effect if standard output is closed

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext
+from io import BytesIO
 from time import perf_counter
 from typing import IO, Any
 
@@ -73,43 +74,68 @@ def add_parser(commands: Any) -> None:
 
 
 def run(options: argparse.Namespace, console: Console) -> None:
-    """Write scores, or a run file."""
-    if options.format == "trec":
-        predict_run(options, console)
-        return
-    if options.run_name is not None:
-        raise arguments.UsageError("--run-name is for run files; use --format trec.")
-    options.row_names = False  # scores have no names
-    predict_scores(options, console)
-
-
-def predict_run(options: argparse.Namespace, console: Console) -> None:
-    """Read rows, score them, and write a run file; with --dask, one file after the other."""
-    from rankwise.cli.dask_files import scored_runs, use_dask_files
-
-    if options.proba or options.utility:
+    """Load, read, score, and write scores or a run file; with --dask, one file after the other."""
+    is_run = options.format == "trec"
+    if is_run and (options.proba or options.utility):
         raise arguments.UsageError("--format trec writes scores; omit --proba and --utility.")
+    if options.run_name is not None and not is_run:
+        raise arguments.UsageError("--run-name is for run files; use --format trec.")
+    if not is_run:
+        options.row_names = False  # scores have no names
     if options.dask is not None:
-        use_dask_files(options)
+        dask_files().use_dask_files(options)
     check_data_options(options, label_needed=False)
-    start, model, rows = perf_counter(), load_any_model(options.model), 0
+    start, rows = perf_counter(), 0
+    model = load_any_model(options.model)
     take_columns_of([model], options)
+    if options.proba:
+        require_probabilities(model)
     console.taken = options.output == "-"
-    runs = (
-        iter([scored_run(model, options)]) if options.dask is None else scored_runs(model, options, console)
-    )
-    with open_output(options.output) as file, console.progress() as progress:
-        for number, (qid, names, scores) in enumerate(runs, 1):
-            documents = list(range(rows, rows + len(scores))) if names is None else names
-            write_run(file, qid, documents, scores, run_name=options.run_name or "rankwise")
-            rows += len(scores)
+    opening: Any = open_output if is_run else opened
+    with opening(options.output) as file, console.progress() as progress:
+        for number, (text, n_rows) in enumerate(written(model, options, console), 1):
+            file.write(text if isinstance(text, bytes) else for_stream(file, text))
+            rows += n_rows
             show_rows(progress, rows, number, options, start)
         if rows == 0:
             raise ValueError("The data has no rows.")
-    values = {"command": "predict", "rows": rows, "run": options.output}
     if console.as_json or not console.taken:
-        values["seconds"] = perf_counter() - start
-        console.result(values, [f"{plural(rows, 'row')} written to {options.output}"])
+        values = {"command": "predict", "rows": rows, "seconds": perf_counter() - start}
+        line = f"{plural(rows, 'row' if is_run or options.proba else 'score')} written to {options.output}"
+        values["run" if is_run else "scores"] = options.output
+        console.result(values, [f"{line} in {values['seconds']:.2f} s"])
+
+
+def written(model: Any, options: argparse.Namespace, console: Console) -> Iterator[tuple[str | bytes, int]]:
+    """Return the output, piece by piece, and the number of rows of each."""
+    if options.format == "trec":
+        return run_pieces(model, options, console)
+    on_dask = options.dask is not None
+    return (
+        dask_files().predicted_files(model, options, console) if on_dask else written_chunks(model, options)
+    )
+
+
+def dask_files() -> Any:
+    """Return the module for files on Dask, which imports this one."""
+    from rankwise.cli import dask_files
+
+    return dask_files
+
+
+def run_pieces(
+    model: Any, options: argparse.Namespace, console: Console
+) -> Iterator[tuple[str | bytes, int]]:
+    """Yield a run file, in one piece or in a piece per file."""
+    is_here = options.dask is None
+    pieces = [scored_run(model, options)] if is_here else dask_files().scored_runs(model, options, console)
+    n_before = 0
+    for qid, names, scores in pieces:
+        text, n_rows = BytesIO(), len(scores)
+        documents = list(range(n_before, n_before + n_rows)) if names is None else names
+        write_run(text, qid, documents, scores, run_name=options.run_name or "rankwise")
+        n_before += n_rows
+        yield text.getvalue(), n_rows
 
 
 def scored_run(model: Any, options: argparse.Namespace) -> tuple[Any, Any, Any]:
@@ -131,37 +157,6 @@ def show_rows(progress: Any, rows: int, number: int, options: argparse.Namespace
     fraction = number / len(options.data)
     text = f"file {number} of {len(options.data)}, {plural(rows, 'row')}, {seconds:.1f} s"
     progress.show(fraction, text + time_left(fraction, seconds))
-
-
-def predict_scores(options: argparse.Namespace, console: Console) -> None:
-    """Load, read, score, write."""
-    from rankwise.cli.dask_files import predicted_files, use_dask_files
-
-    if options.dask is not None:
-        use_dask_files(options)
-
-    check_data_options(options, label_needed=False)
-    start, rows = perf_counter(), 0
-    model = load_any_model(options.model)
-    take_columns_of([model], options)
-    if options.proba:
-        require_probabilities(model)
-    console.taken = options.output == "-"
-    with opened(options.output) as file, console.progress() as progress:
-        on_dask = options.dask is not None
-        chunks = predicted_files(model, options, console) if on_dask else written_chunks(model, options)
-        for number, (text, n_rows) in enumerate(chunks, 1):
-            file.write(for_stream(file, text))
-            rows += n_rows
-            show_rows(progress, rows, number, options, start)
-        if rows == 0:
-            raise ValueError("The data has no rows.")
-    values = {"command": "predict", "rows": rows, "seconds": perf_counter() - start, "scores": options.output}
-    written = "row" if options.proba else "score"
-    if console.as_json or not console.taken:
-        console.result(
-            values, [f"{plural(rows, written)} written to {options.output} in {values['seconds']:.2f} s"]
-        )
 
 
 def written_chunks(model: Any, options: argparse.Namespace) -> Iterator[tuple[str, int]]:

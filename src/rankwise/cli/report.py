@@ -105,7 +105,7 @@ def run(options: argparse.Namespace, console: Console) -> None:
         "queries": report.data.n_queries,
         "headline": report.headline(),
         "baseline": report.baseline(),
-        "measures": {one.measure.key: {"mean": one.mean, "low": one.low, "high": one.high} for one in ours},
+        "measures": {one.measure.key: one.as_dict() for one in ours},
         "bytes": os.path.getsize(options.output) if os.path.isfile(options.output) else None,
         "seconds": perf_counter() - start,
     }
@@ -114,8 +114,6 @@ def run(options: argparse.Namespace, console: Console) -> None:
 
 def training_inference(ranking: Any, options: argparse.Namespace) -> Any:
     """Return the inference of the model from the files of --training, None without them."""
-    if options.training is None and options.cluster is not None:
-        raise arguments.UsageError("--cluster is for --training, the data that intervals are computed from.")
     if options.training is None:
         return None
     if ranking.model is None:

@@ -8,14 +8,9 @@ from time import perf_counter
 from typing import Any
 
 from rankwise.cli import arguments
+from rankwise.cli.measured import listed, per_query_lines, summary
 from rankwise.cli.output import Console
 
-# Options of evaluations with a model, and their values if they are not given.
-MODEL_OPTIONS: dict[str, Any] = {
-    "against": None, "at": [5, 10], "relevant_at": None, "gain": "exponential", "undefined": "skip",
-    "survival": None, "label": None, "qid": None, "categories": None, "features": None, "sep": None,
-    "zero_based": False, "dask": None,
-}  # fmt: skip
 RULES = (
     "means over all judged queries, of which missing ones count 0; equal scores in order of document ids, "
     "descending"
@@ -71,34 +66,15 @@ def add_run_options(parser: argparse.ArgumentParser, positionals: tuple[argparse
     )
 
 
-def check_run_options(options: argparse.Namespace) -> None:
-    """Refuse options of a model with --run, and those of runs without it."""
-    if options.run_files is None:
-        if options.qrels is not None:
-            raise arguments.UsageError("--qrels is for run files; name them by --run.")
-        return
-    if options.qrels is None:
-        raise arguments.UsageError("--run needs the judgements; name their file by --qrels.")
-    if options.model is not None:
-        raise arguments.UsageError(f"--run replaces the model and its data; got {options.model!r} too.")
-    for name, default in MODEL_OPTIONS.items():
-        if getattr(options, name) != default:
-            raise arguments.UsageError(
-                f"--{name.replace('_', '-')} is for a model and its data, not for --run; --metrics names the "
-                "measures of runs."
-            )
-    if [options.qrels, *options.run_files].count("-") > 1:
-        raise arguments.UsageError("Standard input (-) can be read only once.")
-
-
 def evaluate_runs(options: argparse.Namespace, console: Console) -> None:
     """Read, measure, compare."""
-    from rankwise.cli.evaluate import listed, per_query_lines
     from rankwise.cli.report import distinct_names
     from rankwise.evaluation.runs import RUN_MEASURES, JudgedRuns, compare_judged, evaluation_of_run
     from rankwise.evaluation.search_measures import search_measures
     from rankwise.io.trec import read_qrels, read_run
 
+    if [options.qrels, *options.run_files].count("-") > 1:
+        raise arguments.UsageError("Standard input (-) can be read only once.")
     start = perf_counter()
     measures = search_measures(options.metrics or RUN_MEASURES)
     qrels = read_qrels(options.qrels)
@@ -112,38 +88,16 @@ def evaluate_runs(options: argparse.Namespace, console: Console) -> None:
         "qrels": options.qrels,
         "queries": rows.n_queries,
         "rules": RULES,
-        "runs": [run_values(name, of) for name, of in found.measures.items()],
+        "models": [summary(name, of) for name, of in found.measures.items()],
         "notes": rows.notes(),
     }
     result: Any = evaluation_of_run(rows, paths[0], found.measures) if len(paths) == 1 else found
     lines = [*str(result).split("\n"), f"Rules: {RULES}."]
     if len(paths) > 1:
         values["test"], values["correction"] = "t", found.correction
-        values["differences"] = [difference_values(one) for one in found.differences]
+        values["differences"] = [one.as_dict() for one in found.differences]
     if options.per_query:
         values["per_query"] = listed(rows.query_names, found.measures)
         lines += ["", *per_query_lines(values["per_query"], len(paths))]
     values["seconds"] = perf_counter() - start
     console.result(values, lines)
-
-
-def run_values(name: str, measures: Any) -> dict[str, Any]:
-    """Return the measures of a run with their intervals."""
-    from rankwise.cli.evaluate import known
-
-    found = {
-        one.measure.key: {
-            "name": one.measure.name, "mean": one.mean, "low": known(one.low), "high": known(one.high)
-        }
-        for one in measures
-    }  # fmt: skip
-    return {"run": name, "measures": found}
-
-
-def difference_values(one: Any) -> dict[str, Any]:
-    """Return a difference of the first run and another."""
-    from rankwise.cli.evaluate import known
-
-    numbers = {name: known(getattr(one, name)) for name in ("mean", "low", "high", "p")}
-    counts = {name: getattr(one, name) for name in ("wins", "ties", "losses")}
-    return {"measure": one.measure.key, "other": one.other, **numbers, **counts}

@@ -13,7 +13,6 @@ from rankwise.cli.data import check_data_options, read_data, separator_of, take_
 from rankwise.cli.models import load_any_model
 from rankwise.cli.output import Console
 from rankwise.evaluation.through_pipeline import inference
-from rankwise.io.table_formats import TABLES, is_table
 from rankwise.io.tables import read_text_columns
 
 EXAMPLE = """  rankwise train train.csv --label grade --qid query --method rank-logistic -o model.json
@@ -103,8 +102,6 @@ def clusters_of(options: argparse.Namespace) -> Any:
     """Return the cluster of each row, or None."""
     if options.cluster is None:
         return None
-    if not is_table(options.data[0]):
-        raise arguments.UsageError(f"--cluster is for tables ({TABLES}), but the data is svmlight.")
     name, separator = options.cluster, separator_of(options)
     parts = [read_text_columns(path, [name], separator)[name] for path in options.data]
     return np.array([str(value) for part in parts for value in part])

@@ -83,14 +83,10 @@ def run(options: argparse.Namespace, console: Console) -> None:
     check_auto_options(options)
     if options.method == "auto":
         return search(options, console)
-    if options.alphas is not None and not options.tune:
-        raise UsageError("--alphas are candidates for --tune; use --tune, or a single --alpha.")
-    for name, value in (("valid", options.valid), ("metric", options.scoring)):
-        if value is not None and not options.tune and not (name == "metric" and ends_early(options)):
-            raise UsageError(f"--{name} is for the choice of alpha; use it with --tune.")
+    if options.scoring is not None and not (options.tune or ends_early(options)):
+        raise UsageError("--metric is for the choice of alpha; use it with --tune.")
     check_data_options(options)
     check_dask_options(options)
-    check_elsewhere(options)
     recipe = recipe_of(options)
     if options.calibrate is not None and not hasattr(recipe.ranker(), "calibrate"):
         raise UsageError(
@@ -110,16 +106,6 @@ def run(options: argparse.Namespace, console: Console) -> None:
     console.result(
         {"command": "train"} | values, [*training_report.report_lines(values), *click_lines(data.y)]
     )
-
-
-def check_elsewhere(options: argparse.Namespace) -> None:
-    """Refuse kinds of data that --dask and --calibrate cannot read."""
-    others = (getattr(options, "calibrate", None), options.dask)
-    for name in ("survival", "pairs"):
-        if getattr(options, name) is not None and any(other is not None for other in others):
-            raise UsageError(f"--{name} cannot be used with --calibrate or --dask.")
-    if options.categories is not None and options.dask is not None:
-        raise UsageError("--categories cannot be used with --dask, which reads labels as numbers.")
 
 
 def ends_early(options: argparse.Namespace) -> bool:

@@ -49,11 +49,8 @@ def add_parser(commands: Any) -> None:
 
 def run(options: argparse.Namespace, console: Console) -> None:
     """Read and cross-validate; with -o, fit the best model."""
-    if options.resume and options.output is None:
-        raise arguments.UsageError("--resume needs -o: the checkpoint is beside the model.")
     check_data_options(options)
     check_dask_options(options)
-    train.check_elsewhere(options)
     recipe = recipe_of(options)
     check_output(options.output)
     with dask_client(options, console):

@@ -101,6 +101,10 @@ class Measured:
         """The number of queries for which the measure is defined."""
         return int(np.count_nonzero(~np.isnan(self.values)))
 
+    def as_dict(self) -> dict[str, Any]:
+        """Return the mean, its interval and the number of queries for which it is defined, for JSON."""
+        return {"mean": self.mean, "low": self.low, "high": self.high, "defined": self.n_defined}
+
 
 @dataclass(frozen=True)
 class Choice:

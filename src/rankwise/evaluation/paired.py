@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -53,6 +54,10 @@ class Difference:
     def is_clear(self) -> bool:
         """Whether the interval excludes 0: the same as p <= 1 - confidence."""
         return self.low > 0 or self.high < 0
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return the numbers with the names of the measure and of the other model, for JSON."""
+        return vars(self) | {"measure": self.measure.key}
 
 
 def differences(
