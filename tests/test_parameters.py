@@ -76,7 +76,7 @@ SIGNATURES = {
         min_child_samples=None, subsample=0.8, colsample_bytree=1.0, colsample_bynode=0.7,
         reg_lambda=0.0, early_stopping_rounds=50, categorical_features=None, lightgbm_parameters=None,
         average="queries", pair_weight=None, warm_start=False, n_jobs=None, random_state=None, verbose=0,
-        early_stopping="auto", validation_fraction=0.2, scoring=None
+        early_stopping="auto", validation_fraction=None, scoring=None
     """,
     "BoostedRankerCV": """
         loss="squared_hinge", *, n_estimators=None, learning_rate=0.05, num_leaves=15, max_depth=-1,

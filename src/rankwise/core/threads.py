@@ -41,12 +41,17 @@ def thread_count(n_jobs: int | None) -> int:
 def openmp_threads(n_jobs: int | None) -> int:
     """Return the number of threads for a library with OpenMP: at most one per core, one in a forked process.
 
-    OpenMP ends the process if it cannot start as many threads as a file of a model may name.
+    None stands for one per core, or the number in the variable OMP_NUM_THREADS, as in these libraries. OpenMP
+    ends the process if it cannot start as many threads as a file of a model may name.
 
     GNU's OpenMP keeps its threads for the next parallel region. They do not survive a fork, and the new
     process would wait for them without limit.
     """
-    return 1 if is_forked() else min(thread_count(n_jobs), available_cores())
+    if is_forked():
+        return 1
+    given = os.environ.get("OMP_NUM_THREADS", "")
+    most = int(given) if n_jobs is None and given.isdecimal() and int(given) else available_cores()
+    return min(thread_count(-1 if n_jobs is None else n_jobs), most, available_cores())
 
 
 def is_forked() -> bool:

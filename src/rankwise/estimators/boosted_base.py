@@ -16,7 +16,7 @@ from sklearn.utils.validation import check_is_fitted
 from rankwise.calibration.pair_probability import PairProbability
 from rankwise.core.checks import check_count, check_positive
 from rankwise.core.stored import Array, Declaration, Numbers, Value, are_categories
-from rankwise.core.threads import is_forked, openmp_threads, thread_count
+from rankwise.core.threads import is_forked, openmp_threads
 from rankwise.core.types import FloatArray, FloatVector
 from rankwise.data.frames import one_row, validated_rows
 from rankwise.data.scores import canonical_csr
@@ -225,7 +225,7 @@ class BaseBoostedRanker(PairProbability, BaseRanker):
             self._parameters(X.shape[0], seed),
             places,
             self._criterion(),
-            thread_count(self.n_jobs),
+            openmp_threads(self.n_jobs),
         )
 
     def _parameters(self, n_rows: int, seed: int, **changes: Any) -> dict[str, Any]:

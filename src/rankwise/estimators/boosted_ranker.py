@@ -88,8 +88,8 @@ class BoostedRanker(
         fit stops early, as earlier trees have learned from the rows that it would hold out; with
         `fit(validation=...)`, each does.
     n_jobs : int, optional
-        Number of threads; None means 1, -1 all. The result does not depend on it. In a forked process it is
-        1, as OpenMP's threads do not survive a fork.
+        Number of threads; None means all, or as many as the variable OMP_NUM_THREADS says, and -1 all. The
+        result does not depend on it. In a forked process it is 1, as OpenMP's threads do not survive a fork.
     random_state : int, optional
         Draws rows and columns; None stands for 0, so that a fit can be repeated.
     verbose : int
@@ -97,14 +97,16 @@ class BoostedRanker(
     early_stopping : "auto", True or False
         Whether parts of the training rows choose the number of trees, unless there is `fit(validation=...)`.
         Queries (rows, if there are no queries; pairs, if explicit pairs share rows) are assigned to
-        `1 / validation_fraction` folds at random, the same at each fit. If there are fewer than 5,000 of
-        them, and fewer than 50,000 rows, each fold is held out in turn, otherwise only the first. Then all
-        rows are fitted with the number of trees at which the mean error of the held-out rows is lowest.
-        "auto" stops early if `n_estimators` is None, there are at least 100 rows, and at least as many
-        queries or pairs as folds.
+        `1 / validation_fraction` folds at random, the same at each fit. If there are fewer than 20,000 rows,
+        each fold is held out in turn, and all rows are fitted with the number of trees at which the mean
+        error of the held-out rows is lowest. Otherwise the first fold is held out, and the trees of the other
+        rows are kept.
+        "auto" stops early if `n_estimators` is None, there are at least 100 rows, and at least five queries
+        or pairs.
         `init_score` is divided like the rows.
-    validation_fraction : float
-        The fraction of queries, rows or pairs in a fold, at most 0.5.
+    validation_fraction : float, optional
+        The fraction of queries, rows or pairs in a fold, at most 0.5. By default it is 0.5, falls to 0.2 if
+        there are few queries or pairs, and is 0.2 from 20,000 rows on.
     scoring : str, optional
         The measure that ends the fit ("error", "concordance", "ndcg@10", "map", "mrr", "p@5", "tau" or, with
         `loss="logistic"`, "log_loss"), also with `fit(validation=...)`; by default the ranking error.
@@ -180,6 +182,8 @@ class BoostedRanker(
         grower, held_out = self._grower(rows.X, seed), self._held_out(validation, begin is not None)
         folds = [] if held_out is not None or start is not None else inner_folds(self, rows)
         n_trees = self._most_trees(stops=bool(folds) or held_out is not None)
+        if len(folds) == 1:
+            rows, held_out = rows.split(folds.pop())
         if folds:
             growths = [grower.growth(*rows.split(fold)) for fold in folds]
             waited = partial(has_waited, patience=self.early_stopping_rounds)

@@ -296,7 +296,7 @@ class EarlyStopping:
         "--n-estimators and with at least 100 rows",
         reader="switch",
     )
-    validation_fraction: float = option(0.2, "fraction of such a part", reader="part")
+    validation_fraction: float | None = option(None, "fraction of such a part", reader="part")
     scoring: str | None = None
 
 

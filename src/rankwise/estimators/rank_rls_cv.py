@@ -39,7 +39,8 @@ from rankwise.model_selection.folds import Folds
 from rankwise.model_selection.search import HeldOut, Search
 from rankwise.preferences import Preferences
 
-# With more rows, leaving out every pair for 31 alphas takes minutes, and folds are as informative.
+# With more rows, leaving out every pair for 31 alphas takes minutes, and every query three times as long as
+# folds, which are as informative.
 MANY_ROWS = 5000
 LEAVE_OUT = ("leave-query-out", "leave-pair-out")
 # The measures that are defined for single pairs.
@@ -63,8 +64,9 @@ class RankRLSCV(
         Candidates; by default 2^5, 2^4, ..., 2^-25 times the mean squared distance of the two rows of a pair
         in the function space.
     cv : None, "leave-query-out", "leave-pair-out", int, splitter or iterable of (train, test)
-        By default leave-query-out if there are several queries. For one ranking it is leave-pair-out if that
-        has a closed form and there are at most 5,000 rows, and five folds of rows otherwise. An int assigns
+        By default, several queries are left out one by one, or in five folds by a linear model of more than
+        5,000 rows. For one ranking it is leave-pair-out if that has a closed form and there are at most 5,000
+        rows, and five folds of rows otherwise. An int assigns
         queries (rows, if there are no queries) to folds at random, the same at each fit unless `random_state`
         changes; if explicit pairs share rows, it assigns the pairs. For rows on Dask the default is five
         folds.
@@ -249,8 +251,10 @@ def default_cv(task: HeldOutTask, by_pairs: bool) -> str | int:
     pairs = task.outputs[0]
     if pairs.pair_folds(2):  # which are all of one component
         return int(max(2, min(DEFAULT_FOLDS, pairs.n_pairs // 2)))
-    if has_queries(pairs):
-        return "leave-query-out"
+    n_queries = len(np.unique(pairs.groups()))
+    if n_queries > 1:
+        in_folds = task.n_rows > MANY_ROWS and task.keep == "alpha" and is_linear(task.model)
+        return DEFAULT_FOLDS if in_folds and n_queries > DEFAULT_FOLDS else "leave-query-out"
     if by_pairs and task.n_rows <= MANY_ROWS and has_pair_formula(task):
         return "leave-pair-out"
     return max(2, min(DEFAULT_FOLDS, task.n_rows // 2))
