@@ -30,7 +30,6 @@ from rankwise.kernels.parameters import is_linear
 from rankwise.leave_out.leave_out import (
     HeldOutTask,
     has_pair_formula,
-    has_queries,
     pairs_left_out,
     queries_left_out,
 )
