@@ -22,7 +22,7 @@ from rankwise.report.leaderboard_tables import (
     ranking_table,
     tie_sentence,
 )
-from rankwise.report.page import Number, facts, figure, page, paragraph, section
+from rankwise.report.page import facts, figure, page, paragraph, section
 
 SHOWN_IN_CHART = 40
 # Items that are named as the likely best, and the least probability of one.
@@ -88,20 +88,20 @@ def _over_time(ratings: Ratings) -> str:
 
 def _facts(model: BradleyTerry) -> str:
     pairs = [
-        ("Matches", Number(model.n_comparisons_)),
-        ("Items", Number(len(model.items_))),
-        ("Groups connected by matches", Number(len(model.groups_))),
-        ("Penalty alpha", Number(model.alpha_)),
-        ("Objective", Number(model.objective_)),
-        ("Certified gap to the optimum", Number(model.gap_)),
+        ("Matches", model.n_comparisons_),
+        ("Items", len(model.items_)),
+        ("Groups connected by matches", len(model.groups_)),
+        ("Penalty alpha", model.alpha_),
+        ("Objective", model.objective_),
+        ("Certified gap to the optimum", model.gap_),
     ]
     sd = getattr(model, "prior_sd_", None)
     if sd is not None:
-        pairs.insert(4, ("Learned standard deviation of scores (prior)", Number(sd)))
+        pairs.insert(4, ("Learned standard deviation of scores (prior)", sd))
     if model.order_effect:
-        pairs.append(("Order effect (log odds)", Number(model.order_effect_)))
+        pairs.append(("Order effect (log odds)", model.order_effect_))
     if model.ties == "davidson":
-        pairs.append(("Tie effect nu", Number(model.tie_effect_)))
+        pairs.append(("Tie effect nu", model.tie_effect_))
     return facts(pairs)
 
 

@@ -47,7 +47,7 @@ def model_facts(data: EvaluationData) -> list[tuple[str, Cell]]:
         found.append(("Alpha", Number(float(alpha), f"{alpha:.4g}{chosen}")))
     temperature = getattr(ranker, "temperature_", 1.0)
     if temperature != 1.0:
-        found.append(("Temperature of its probabilities", Number(float(temperature))))
+        found.append(("Temperature of its probabilities", temperature))
     kernel = getattr(ranker, "kernel_", getattr(ranker, "kernel", None))
     if kernel is not None:
         found.append(("Kernel", kernel if isinstance(kernel, str) else "a function"))
@@ -57,7 +57,7 @@ def model_facts(data: EvaluationData) -> list[tuple[str, Cell]]:
     for title, name in numbers.items():
         value = getattr(ranker, name, None)
         if value is not None and np.ndim(value) == 0:
-            found.append((title, Number(float(value))))
+            found.append((title, value))
     gap = getattr(ranker, "gap_", None)
     if gap is not None and np.ndim(gap) == 0:
         found.append(("Certified gap to the optimum", Number(float(gap), f"{float(gap):.2g}")))

@@ -62,8 +62,8 @@ def weight_chart(weights: Weights, is_constant: bool) -> str:
 
 def _title(weights: Weights, k: int, intervals: FloatArray | None) -> str:
     """Return the text of a bar on hover."""
-    weight = "" if isinstance(weights, Contributions) else f"weight {short(float(weights.weights[k]))}, "
-    title = f"{weights.names[k]}: {weight}standard deviation {short(float(weights.spread[k]))}"
+    weight = "" if isinstance(weights, Contributions) else f"weight {short(weights.weights[k])}, "
+    title = f"{weights.names[k]}: {weight}standard deviation {short(weights.spread[k])}"
     if intervals is None:
         return title
     return f"{title}, 95% interval of their product {short(intervals[k, 0])} to {short(intervals[k, 1])}"
@@ -81,9 +81,7 @@ def _caption(weights: Weights) -> str:
 def importance_table(parts: Contributions) -> str:
     """List the features of a model of trees or curves by their contributions."""
     chosen = by_size(parts.spread)[:MAX_WEIGHTS].tolist()
-    rows: list[list[Cell]] = [
-        [parts.names[k], Number(float(parts.spread[k])), Number(float(parts.importance[k]))] for k in chosen
-    ]
+    rows = [[parts.names[k], parts.spread[k], parts.importance[k]] for k in chosen]
     header = ["Feature", "Standard deviation", parts.share]
     full = table(
         "Features, largest standard deviation first",
@@ -109,7 +107,7 @@ def weight_table(weights: Weights) -> str:
     columns = {"Weight": weights.weights} | _error_columns(weights.inference)
     product = f"Weight {TIMES} standard deviation" if weights.inference is None else "Effect"
     columns |= {"Standard deviation": weights.spread, product: weights.effect}
-    rows: list[list[Cell]] = [
+    rows = [
         [weights.names[k], *(_cell(title, float(values[k])) for title, values in columns.items())]
         for k in chosen
     ]
