@@ -192,8 +192,8 @@ def table_picture(table: DrawnTable) -> Picture:
 
 
 def _bins_axis(label: str, ticks: list[str]) -> Axis:
-    """Return the axis of the bins of a feature, about four of which are named."""
-    step = max(1, len(ticks) // 4)
+    """Return the axis of the bins of a feature, about three of which are named."""
+    step = max(1, -(-len(ticks) // 3))
     names = [name if place % step == 0 else "" for place, name in enumerate(ticks)]
     return Axis(label, (-0.5, len(ticks) - 0.5), names=names)
 

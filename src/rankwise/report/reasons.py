@@ -54,13 +54,13 @@ def weight_chart(weights: Weights, is_constant: bool) -> str:
     if not isinstance(weights, Contributions):
         label = "change of the score per standard deviation"
     intervals = weights.effect_intervals()
-    titles = [_title(weights, k, intervals) for k in range(len(weights.names))]
+    titles = [_bar_title(weights, k, intervals) for k in range(len(weights.names))]
     display = WeightsDisplay(weights.effect, weights.names, intervals, label=label, titles=titles)
     largest = max(1.0, float(weights.effect.max())) if is_constant else None
     return figures(figure(display.picture(DRAWN, largest), _caption(weights)))
 
 
-def _title(weights: Weights, k: int, intervals: FloatArray | None) -> str:
+def _bar_title(weights: Weights, k: int, intervals: FloatArray | None) -> str:
     """Return the text of a bar on hover."""
     weight = "" if isinstance(weights, Contributions) else f"weight {short(weights.weights[k])}, "
     title = f"{weights.names[k]}: {weight}standard deviation {short(weights.spread[k])}"
