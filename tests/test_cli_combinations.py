@@ -5,12 +5,12 @@ import argparse
 import pytest
 
 from rankwise.cli.arguments import UsageError
-from rankwise.cli.combinations import RULES, check_combinations, flag
+from rankwise.cli.combinations import COMBINATIONS, check_combinations, flag
 from rankwise.cli.main import build_parser
 
 PAIRS = [
     (rule, name, other, kind)
-    for rule in RULES
+    for rule in COMBINATIONS
     for name in rule.names.split()
     for kind in ("needs", "excludes")
     for other in getattr(rule, kind).split()
@@ -33,7 +33,7 @@ def test_a_command_without_options_is_not_refused():
 
 @pytest.mark.parametrize(("rule", "name", "other", "kind"), PAIRS)
 def test_each_entry_refuses_its_pair_in_some_command(rule, name, other, kind):
-    others = {one for of in RULES if name in of.names.split() for one in of.needs.split()} - {other}
+    others = {one for of in COMBINATIONS if name in of.names.split() for one in of.needs.split()} - {other}
     n_refused = 0
     for command, values in commands().items():
         if not {name, other} <= set(values) or (rule.commands and command not in rule.commands.split()):

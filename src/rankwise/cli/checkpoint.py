@@ -141,5 +141,5 @@ def array_digest(values: Any) -> bytes:
 
 
 def leftover(model_path: str) -> bool:
-    """Tell whether an earlier training left a checkpoint."""
+    """Return whether an earlier training left a checkpoint."""
     return os.path.exists(f"{model_path}.checkpoint")

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 from rankwise.cli.arguments import UsageError
 
 
-class Rule(NamedTuple):
+class Combination(NamedTuple):
     """Each of some options needs, or excludes, each of some others; in all commands that have both."""
 
     names: str
@@ -21,22 +21,22 @@ class Rule(NamedTuple):
 OF_MODELS = (
     "model against at relevant_at gain undefined survival label qid categories features sep zero_based dask"
 )
-RULES = (
-    Rule("survival pairs clicked", excludes="label", reason="which it replaces"),
-    Rule("pairs clicked", excludes="survival"),
-    Rule("clicked", excludes="pairs dask calibrate categories valid"),
-    Rule("survival pairs", excludes="calibrate dask", commands="train tune"),
-    Rule("categories", excludes="dask", reason="which reads labels as numbers", commands="train tune"),
-    Rule("exclude", excludes="features", reason="which names all features"),
-    Rule("margin", needs="pairs"),
-    Rule("position impression document propensity clip", needs="clicked"),
-    Rule("clicked", needs="position qid"),
-    Rule("alphas valid", needs="tune"),
-    Rule("resume", needs="output", reason="as the checkpoint is beside the model"),
-    Rule("cluster", needs="training"),
-    Rule("qrels", needs="run_files"),
-    Rule("run_files", needs="qrels", reason="the file of the judgements"),
-    Rule("run_files", excludes=OF_MODELS, reason="as the scores are in the files"),
+COMBINATIONS = (
+    Combination("survival pairs clicked", excludes="label", reason="which it replaces"),
+    Combination("pairs clicked", excludes="survival"),
+    Combination("clicked", excludes="pairs dask calibrate categories valid"),
+    Combination("survival pairs", excludes="calibrate dask", commands="train tune"),
+    Combination("categories", excludes="dask", reason="which reads labels as numbers", commands="train tune"),
+    Combination("exclude", excludes="features", reason="which names all features"),
+    Combination("margin", needs="pairs"),
+    Combination("position impression document propensity clip", needs="clicked"),
+    Combination("clicked", needs="position qid"),
+    Combination("alphas valid", needs="tune"),
+    Combination("resume", needs="output", reason="as the checkpoint is beside the model"),
+    Combination("cluster", needs="training"),
+    Combination("qrels", needs="run_files"),
+    Combination("run_files", needs="qrels", reason="the file of the judgements"),
+    Combination("run_files", excludes=OF_MODELS, reason="as the scores are in the files"),
 )
 # Values that an option has if it is not given, besides None and False.
 UNSET: dict[str, Any] = {"at": [5, 10], "gain": "exponential", "undefined": "skip", "data": []}
@@ -45,7 +45,7 @@ FLAGS = {"run_files": "--run", "model": "a model"}
 
 def check_combinations(options: argparse.Namespace) -> None:
     """Refuse options without others that they need, and options that exclude each other."""
-    for rule in RULES:
+    for rule in COMBINATIONS:
         if rule.commands and options.command not in rule.commands.split():
             continue
         for name in (name for name in rule.names.split() if is_given(options, name)):
@@ -68,6 +68,6 @@ def flag(name: str) -> str:
     return FLAGS.get(name, f"--{name.replace('_', '-')}")
 
 
-def because(rule: Rule) -> str:
+def because(rule: Combination) -> str:
     """Return the reason of a rule as the end of a sentence."""
     return f", {rule.reason}" if rule.reason else ""

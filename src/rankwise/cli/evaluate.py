@@ -14,7 +14,7 @@ from rankwise.cli import arguments
 from rankwise.cli.dask import add_dask_option, dask_client
 from rankwise.cli.dask_files import RowsOnDask, use_dask_files
 from rankwise.cli.data import check_data_options
-from rankwise.cli.measured import listed, per_query_lines, summary
+from rankwise.cli.measured import model_values, per_query_lines, query_values
 from rankwise.cli.output import Console
 from rankwise.cli.report import distinct_names
 from rankwise.cli.runs import add_run_options, evaluate_runs
@@ -208,7 +208,7 @@ def measures_shown(rankings: dict[str, Any], found: Any, options: argparse.Names
         "relevant_at": options.relevant_at,
         "gain": options.gain,
         "notes": found.notes,
-        "models": [summary(rankings[name].path, of) for name, of in found.measured.items()],
+        "models": [model_values(rankings[name].path, of) for name, of in found.measured.items()],
     }
     if len(rankings) == 2:
         result: Any = comparison_of(found.measured, notes=found.notes)
@@ -222,7 +222,7 @@ def measures_shown(rankings: dict[str, Any], found: Any, options: argparse.Names
             "rows is correct."
         ]
     if options.per_query:
-        values["per_query"] = listed(found.queries, found.measured)
+        values["per_query"] = query_values(found.queries, found.measured)
         lines += ["", *per_query_lines(values["per_query"], len(rankings))]
     return Shown(values, lines)
 

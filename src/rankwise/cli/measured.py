@@ -9,12 +9,12 @@ from rankwise.core.text import table
 from rankwise.evaluation.measures import Measured
 
 
-def summary(name: str, measured: Iterable[Measured]) -> dict[str, Any]:
+def model_values(name: str, measured: Iterable[Measured]) -> dict[str, Any]:
     """Return the measures of a model for machines."""
     return {"model": name, "measures": {one.measure.key: one.as_dict() for one in measured}}
 
 
-def listed(queries: list[Any], measured: dict[str, list[Any]]) -> list[dict[str, Any]]:
+def query_values(queries: list[Any], measured: dict[str, list[Any]]) -> list[dict[str, Any]]:
     """Return the measures of each query, one entry per model."""
     columns = {
         of[0].measure.key: [one.values.tolist() for one in of] for of in zip(*measured.values(), strict=True)

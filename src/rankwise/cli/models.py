@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import inspect
 import os
 from dataclasses import dataclass
 from typing import Any
@@ -74,7 +73,7 @@ def recipe_of(options: argparse.Namespace) -> Recipe:
         if getattr(options, name, None) is not None:
             check_preferences(options, name)
     take_order(options)
-    if options.scale in QUERY_SCALES and not takes_queries(kind):
+    if options.scale in QUERY_SCALES and kind.learns_classes:
         raise UsageError(
             f"--scale {options.scale} cannot be used with --method {options.method}, which has no queries."
         )
@@ -171,11 +170,6 @@ def scoring_of(options: argparse.Namespace, ranker: Any) -> str:
         raise UsageError(str(error).replace("scoring must", "--metric must")) from None
 
 
-def takes_queries(ranker: Any) -> bool:
-    """Tell whether an estimator compares rows within queries."""
-    return "qid" in inspect.signature(ranker.fit).parameters
-
-
 def fit_ranker(ranker: Any, X: Any, y: Any, qid: Any, **more: Any) -> Any:
     """Fit an estimator, with the queries if there are any."""
     return ranker.fit(X, y, **more) if qid is None else ranker.fit(X, y, qid=qid, **more)
@@ -197,6 +191,6 @@ def save_any_model(model: Any, path: str, **more: Any) -> None:
 
 
 def is_svmrank_model(path: str | os.PathLike[str]) -> bool:
-    """Tell whether a file is a model.dat of SVMrank, by its first line."""
+    """Return whether a file is a model.dat of SVMrank, by its first line."""
     with open(path, "rb") as file:
         return file.read(9) == b"SVM-light"

@@ -13,6 +13,7 @@ from rankwise.cli.data import check_data_options, read_data, take_columns_of
 from rankwise.cli.models import load_any_model
 from rankwise.cli.output import Console, for_stream
 from rankwise.cli.predict import opened
+from rankwise.cli.probabilities import csv_lines
 from rankwise.cli.row_names import add_id_option
 from rankwise.cli.summary import add_inference_options, inference_from
 from rankwise.core.text import plural
@@ -61,32 +62,21 @@ def run(options: argparse.Namespace, console: Console) -> None:
     take_columns_of([model], rows)
     data = read_data(rows)
     X = data.rows_for(model)
-    columns: dict[str, Any] = {} if data.names is None else {"id": map(quoted, data.names)}
+    columns: dict[str, Any] = {} if data.names is None else {"id": data.names}
     columns["position"] = rank(model, X, data.qid) + 1
     if options.ranges is not None:
         found = inference_from([options.ranges], argparse.Namespace(**(vars(options) | {"id": None})))
         columns["best"], columns["worst"] = ranges_within(found, X, data.qid, options.level)
     console.taken = options.output == "-"
-    lines = [",".join(columns), *(",".join(map(str, row)) for row in zip(*columns.values(), strict=True))]
+    text = csv_lines([list(columns), *zip(*columns.values(), strict=True)])
     with opened(options.output) as file:
-        file.write(for_stream(file, "".join(f"{line}\n" for line in lines)))
+        file.write(for_stream(file, text))
     n_rows = int(np.shape(X)[0])
     values = {
         "command": "rank", "rows": n_rows, "ranks": options.output, "seconds": perf_counter() - start
     }  # fmt: skip
     if console.as_json or not console.taken:
         console.result(values, [f"{plural(n_rows, 'position')} written to {options.output}"])
-
-
-def quoted(name: str) -> str:
-    """Return a field of a CSV file, quoted if needed.
-
-    Examples
-    --------
-    >>> quoted("GX229-87"), quoted('a "b", c')
-    ('GX229-87', '"a ""b"", c"')
-    """
-    return '"' + name.replace('"', '""') + '"' if set(name) & set(',"\r\n') else name
 
 
 def ranges_within(found: Any, X: Any, qid: Any, level: float) -> tuple[Any, Any]:

@@ -8,7 +8,7 @@ from time import perf_counter
 from typing import Any
 
 from rankwise.cli import arguments
-from rankwise.cli.measured import listed, per_query_lines, summary
+from rankwise.cli.measured import model_values, per_query_lines, query_values
 from rankwise.cli.output import Console
 
 RULES = (
@@ -88,7 +88,7 @@ def evaluate_runs(options: argparse.Namespace, console: Console) -> None:
         "qrels": options.qrels,
         "queries": rows.n_queries,
         "rules": RULES,
-        "models": [summary(name, of) for name, of in found.measures.items()],
+        "models": [model_values(name, of) for name, of in found.measures.items()],
         "notes": rows.notes(),
     }
     result: Any = evaluation_of_run(rows, paths[0], found.measures) if len(paths) == 1 else found
@@ -97,7 +97,7 @@ def evaluate_runs(options: argparse.Namespace, console: Console) -> None:
         values["test"], values["correction"] = "t", found.correction
         values["differences"] = [one.as_dict() for one in found.differences]
     if options.per_query:
-        values["per_query"] = listed(rows.query_names, found.measures)
+        values["per_query"] = query_values(rows.query_names, found.measures)
         lines += ["", *per_query_lines(values["per_query"], len(paths))]
     values["seconds"] = perf_counter() - start
     console.result(values, lines)

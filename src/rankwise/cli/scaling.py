@@ -54,7 +54,7 @@ def fit_scaled(scaler: Any, X: Any, qid: Any) -> Any:
 
 
 def scales_by_query(scaler: Any) -> bool:
-    """Tell whether a scaler treats each query by itself."""
+    """Return whether a scaler treats each query by itself."""
     return type(scaler).__name__ == "QueryScaler"
 
 

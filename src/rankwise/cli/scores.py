@@ -76,7 +76,7 @@ def take_categories(rankings: list[ScoreSource], options: argparse.Namespace) ->
 
 
 def holds_scores(path: str) -> bool:
-    """Tell whether a file has scores: its first line is a number."""
+    """Return whether a file has scores: its first line is a number."""
     with open(path, "rb") as file:
         try:
             float(file.readline(100))

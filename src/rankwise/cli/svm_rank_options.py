@@ -78,13 +78,12 @@ class Program:
     help: str
     help_letters: str
     options: dict[str, Option]
-    refused: dict[str, str]
+    refused: str
     needed: int
     default_files: tuple[str, ...]
 
 
 VERBOSITY = {"v": Option(level, 1, "0, 1, 2 or 3")}
-NO_INNER_SOLVER = "there is no inner solver"
 LEARN = Program(
     name="svm_rank_learn",
     help=LEARN_HELP,
@@ -103,18 +102,7 @@ LEARN = Program(
         "o": Option(lambda text: _choice(text, (2,)), 2, "2: slack rescaling is not available"),
         "w": Option(lambda text: _choice(text, (3,)), 3, "3: there is a single algorithm, and it is exact"),
     },
-    refused={
-        "k": "it belongs to another algorithm",
-        "f": "it belongs to another algorithm",
-        "b": "it belongs to another algorithm",
-        "n": NO_INNER_SOLVER,
-        "y": NO_INNER_SOLVER,
-        "#": NO_INNER_SOLVER,
-        "m": "there is no kernel cache",
-        "h": "there is no shrinking",
-        "u": "there are no user-defined kernels",
-        "a": "the dual variables are not written; rankwise train keeps a kernel's coefficients in the model",
-    },
+    refused="kfbnmhuay#",
     needed=1,
     default_files=("svm_struct_model",),
 )
@@ -123,7 +111,7 @@ CLASSIFY = Program(
     help=CLASSIFY_HELP,
     help_letters="?h",
     options=VERBOSITY,
-    refused={"y": NO_INNER_SOLVER},
+    refused="y",
     needed=2,
     default_files=("svm_predictions",),
 )
@@ -183,10 +171,8 @@ def parse(program: Program, arguments: list[str]) -> Options | None:
 
 
 def _why_refused(program: Program, word: str) -> str:
-    reason = program.refused.get(word[1:])
-    if reason is not None:
-        return f"the option {word} of SVMrank is not available: {reason}. See {program.name} -? for what is."
-    return f"the option {word} is unknown. See {program.name} -? for the options."
+    known = "of SVMrank is not available" if word[1:] in set(program.refused) else "is unknown"
+    return f"the option {word} {known}. See {program.name} -? for the options."
 
 
 def _value(program: Program, letter: str, text: str) -> Any:

@@ -17,7 +17,7 @@ from rankwise.cli.dask import read_partitions
 from rankwise.cli.data import Data, read_data
 from rankwise.cli.interruption import InterruptedRunError, Interruption
 from rankwise.cli.mixed import rows_like, take_columns
-from rankwise.cli.models import Recipe, fit_ranker, takes_queries
+from rankwise.cli.models import Recipe, fit_ranker
 from rankwise.cli.output import Console, Progress, gap_progress, rounds_in_words, time_left
 from rankwise.cli.scaling import fit_scaled, scales_by_query, with_steps
 from rankwise.cli.tree_choice import TreeChoice
@@ -221,14 +221,14 @@ def validation_rows(options: argparse.Namespace, recipe: Recipe, data: Data) -> 
     rows.X = rows_like(data, rows)
     if data.encoder is not None:
         rows.X = data.encoder.transform(rows.X)
-    if not takes_queries(recipe.ranker()):
+    if recipe.ranker().learns_classes:
         rows.qid = None
     return rows
 
 
 def without_queries(recipe: Recipe, data: Data, console: Console) -> None:
     """Remove the queries if the method compares all rows."""
-    if data.qid is not None and not takes_queries(recipe.ranker()):
+    if data.qid is not None and recipe.ranker().learns_classes:
         console.note(f"{recipe.method} compares all rows; the queries of the data are not used.")
         data.qid = None
 

@@ -89,7 +89,7 @@ def _set_axis(ax: Any, name: str, axis: Axis) -> None:
     else:
         named = {place: literal(words) for place, words in enumerate(axis.names) if words}
         ax.set(**{f"{name}ticks": list(named), f"{name}ticklabels": list(named.values())})
-        ax.tick_params(axis=name, length=0)
+        ax.tick_params(axis=name, length=0, labelsize="medium" if name == "y" else "small")
     if axis.is_whole:
         getattr(ax, f"{name}axis").get_major_locator().set_params(integer=True)
 
@@ -102,22 +102,22 @@ def _ink(style: Any, first: int = 0) -> dict[str, Any]:
     return {"color": COLOURS[number], "linestyle": DASHES[number]}
 
 
-def _line(ax: Any, mark: Line, first: int) -> Any:
+def _plot_line(ax: Any, mark: Line, first: int) -> Any:
     return ax.plot(mark.x, mark.y, label=literal(mark.name) or None, **_ink(mark.style, first))[0]
 
 
-def _dots(ax: Any, mark: Dots, first: int) -> Any:
+def _plot_dots(ax: Any, mark: Dots, first: int) -> Any:
     ink, size = _ink(mark.style, first)["color"], 2 * mark.radius * POINTS / PIXELS
     look = {"color": ink, "markersize": size, "markerfacecolor": "none" if mark.shape == "ring" else ink}
     return ax.plot(mark.x, mark.y, MARKERS[mark.shape], label=literal(mark.name) or None, **look)[0]
 
 
-def _band(ax: Any, mark: Band, first: int) -> Any:
+def _plot_band(ax: Any, mark: Band, first: int) -> Any:
     ink = _ink(mark.style, first)["color"]
     return ax.fill_between(mark.x, mark.low, mark.high, color=ink, alpha=0.15, linewidth=0)
 
 
-def _bars(ax: Any, mark: Bars, first: int) -> Any:
+def _plot_bars(ax: Any, mark: Bars, first: int) -> Any:
     sides = np.broadcast_arrays(mark.left, mark.right, mark.bottom, mark.top, mark.opacity)
     left, right, bottom, top, opacity = (np.ravel(side) for side in sides)
     if isinstance(mark.style, str):
@@ -129,23 +129,24 @@ def _bars(ax: Any, mark: Bars, first: int) -> Any:
     return ax.bar(left, top - bottom, right - left, bottom, align="edge", color=colours, label=label)
 
 
-def _intervals(ax: Any, mark: Intervals, first: int) -> Any:
+def _plot_intervals(ax: Any, mark: Intervals, first: int) -> Any:
     low, high = np.asarray(mark.low), np.asarray(mark.high)
     ink = {"ecolor": _ink(mark.style, first)["color"], "elinewidth": 1.4, "capsize": 2.5}
     drawn = ax.errorbar((low + high) / 2, np.arange(len(low)), xerr=(high - low) / 2, fmt="none", **ink)
     return drawn.get_children()
 
 
-def _rule(ax: Any, mark: Rule, first: int) -> Any:
+def _plot_rule(ax: Any, mark: Rule, first: int) -> Any:
     draw_rule, at = (ax.axhline, mark.y) if mark.x is None else (ax.axvline, mark.x)
     return draw_rule(at, label=literal(mark.name) or None, **_ink(mark.style, first))
 
 
-def _text(ax: Any, mark: Text, first: int) -> Any:
+def _plot_text(ax: Any, mark: Text, first: int) -> Any:
     above = {"textcoords": "offset points", "ha": "center", "fontsize": "small", "annotation_clip": False}
     return ax.annotate(literal(mark.content), (mark.x, mark.y), (0, 4), **above)
 
 
 DRAWN: dict[type[Mark], Callable[[Any, Any, int], Any]] = {
-    Line: _line, Dots: _dots, Band: _band, Bars: _bars, Intervals: _intervals, Rule: _rule, Text: _text,
+    Line: _plot_line, Dots: _plot_dots, Band: _plot_band, Bars: _plot_bars,
+    Intervals: _plot_intervals, Rule: _plot_rule, Text: _plot_text,
 }  # fmt: skip

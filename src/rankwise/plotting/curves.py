@@ -159,14 +159,14 @@ def curve_picture(curve: DrawnCurve, limits: tuple[float, float] | None = None) 
     if curve.levels is None:
         marks.append(Line(curve.x, curve.y, name=curve.name))
     else:
-        titles = [f"{name}: {short(float(y))}" for name, y in zip(curve.levels, curve.y, strict=True)]
+        titles = [f"{name}: {short(y)}" for name, y in zip(curve.levels, curve.y, strict=True)]
         marks.append(Dots(curve.x, curve.y, titles=titles))
         named = zip(curve.x.tolist(), curve.y.tolist(), curve.levels[:MAX_LEVELS], strict=False)
         marks += [Text(x, y, shortened(level, 10)) for x, y, level in named]
     if curve.missing is not None:
         marks.append(Rule(y=curve.missing, name="missing values"))
     return Picture(
-        f"Curve of {curve.name}, from {short(float(curve.y.min()))} to {short(float(curve.y.max()))}",
+        f"Curve of {curve.name}, from {short(curve.y.min())} to {short(curve.y.max())}",
         marks,
         Axis(
             shortened(curve.name),
@@ -192,8 +192,8 @@ def table_picture(table: DrawnTable) -> Picture:
 
 
 def _bins_axis(label: str, ticks: list[str]) -> Axis:
-    """Return the axis of the bins of a feature, about four of which are named."""
-    step = max(1, len(ticks) // 4)
+    """Return the axis of the bins of a feature, about three of which are named."""
+    step = max(1, -(-len(ticks) // 3))
     names = [name if place % step == 0 else "" for place, name in enumerate(ticks)]
     return Axis(label, (-0.5, len(ticks) - 0.5), names=names)
 

@@ -101,7 +101,7 @@ def reliability_picture(curves: Mapping[str, Reliability]) -> Picture:
     first = next(iter(curves.values()))
     gap = 0.02 * np.diff(first.edges)
     tops = bottom + 0.9 * (low - bottom) * first.share / first.share.max()
-    titles = [f"{share(float(part))} of pairs" for part in first.share]
+    titles = [f"{share(part)} of pairs" for part in first.share]
     marks: list[Mark] = [
         Bars(first.edges[:-1] + gap, first.edges[1:] - gap, bottom, tops, "faint", titles=titles),
         Line([0.5, 1.0], [0.5, 1.0], "dashed", "perfectly calibrated"),

@@ -185,14 +185,14 @@ def _room_for(names: Sequence[str]) -> int:
     return 24 + 8 * max((len(name) for name in names), default=0)
 
 
-def _words(x: float, y: float, anchor: str, content: str, **more: str) -> str:
+def _written(x: float, y: float, anchor: str, content: str, **more: str) -> str:
     return element("text", content, x=x, y=y, text_anchor=anchor, **more)
 
 
 def _x_axis(frame: Frame) -> list[str]:
     y = frame.bottom
     anchors = {frame.x.begin: "start", frame.x.end: "end"} if frame.picture.x.names else {}
-    ticks = [_words(x, y + 18, anchors.get(x, "middle"), name) for name, x in frame.x.ticks(6) if name]
+    ticks = [_written(x, y + 18, anchors.get(x, "middle"), name) for name, x in frame.x.ticks(6) if name]
     return [element("line", class_="axis", x1=frame.left, y1=y, x2=frame.right, y2=y), *ticks]
 
 
@@ -205,8 +205,8 @@ def _y_axis(frame: Frame) -> list[str]:
     beside = zip(axis.beside, frame.y.place(np.arange(len(axis.beside))), strict=True)
     return [
         *lines,
-        *(_words(left - 8, y + 4, "end", name) for name, y in ticks),
-        *(_words(right + 8, y + 4, "start", escaped(content)) for content, y in beside),
+        *(_written(left - 8, y + 4, "end", name) for name, y in ticks),
+        *(_written(right + 8, y + 4, "start", escaped(content)) for content, y in beside),
     ]
 
 
@@ -223,13 +223,13 @@ def _labels(frame: Frame) -> list[str]:
     for number, line in enumerate(frame.picture.title.splitlines(), 1):
         places.append((8.0, float(TITLE_LINE * number), "start", line, ""))
     return [
-        _words(x, y, anchor, escaped(line), class_="label", transform=turned)
+        _written(x, y, anchor, escaped(line), class_="label", transform=turned)
         for x, y, anchor, line, turned in places
         if line
     ]
 
 
-def _title(content: str) -> str:
+def _hover(content: str) -> str:
     """Return a title, which is shown on hover."""
     return f"<title>{escaped(content)}</title>" if content else ""
 
@@ -243,24 +243,24 @@ def _points(x: ArrayLike, y: ArrayLike) -> str:
     return " ".join(f"{a:.1f},{b:.1f}" for a, b in zip(np.asarray(x), np.asarray(y), strict=True))
 
 
-def _line(frame: Frame, mark: Line) -> list[str]:
+def _svg_line(frame: Frame, mark: Line) -> list[str]:
     points = _points(frame.x.place(mark.x), frame.y.place(mark.y))
-    return [element("polyline", _title(mark.name), class_=f"line {_kind(mark.style)}", points=points)]
+    return [element("polyline", _hover(mark.name), class_=f"line {_kind(mark.style)}", points=points)]
 
 
-def _dots(frame: Frame, mark: Dots) -> list[str]:
+def _svg_dots(frame: Frame, mark: Dots) -> list[str]:
     values = zip(np.asarray(mark.x).tolist(), np.asarray(mark.y).tolist(), strict=True)
     titles = [f"{short(a)}, {short(b)}" for a, b in values] if mark.titles is None else mark.titles
     kind, r = f"{mark.shape} {_kind(mark.style)}", mark.radius
     return [
-        element("line", _title(title), class_=kind, x1=x, y1=y - r, x2=x, y2=y + r)
+        element("line", _hover(title), class_=kind, x1=x, y1=y - r, x2=x, y2=y + r)
         if mark.shape == "tick"
-        else element("circle", _title(title), class_=kind, cx=x, cy=y, r=r)
+        else element("circle", _hover(title), class_=kind, cx=x, cy=y, r=r)
         for x, y, title in zip(frame.x.place(mark.x), frame.y.place(mark.y), titles, strict=True)
     ]
 
 
-def _band(frame: Frame, mark: Band) -> list[str]:
+def _svg_band(frame: Frame, mark: Band) -> list[str]:
     x, low, high = np.array([mark.x, mark.low, mark.high], dtype=np.float64)
     known = np.isfinite(low + high)
     edge = np.concatenate([low[known], high[known][::-1]])
@@ -269,7 +269,7 @@ def _band(frame: Frame, mark: Band) -> list[str]:
     return [element("polygon", class_=f"band {_kind(mark.style)}", points=points)]
 
 
-def _bars(frame: Frame, mark: Bars) -> list[str]:
+def _svg_bars(frame: Frame, mark: Bars) -> list[str]:
     across = [frame.x.place(side) for side in (mark.left, mark.right)]
     up = [frame.y.place(side) for side in (mark.bottom, mark.top)]
     ends = [np.minimum(*across), np.minimum(*up), np.abs(np.subtract(*across)), np.abs(np.subtract(*up))]
@@ -278,7 +278,7 @@ def _bars(frame: Frame, mark: Bars) -> list[str]:
     rows = zip(*(side.ravel() for side in sides), mark.titles or repeat(""), strict=False)
     return [
         element(
-            "rect", _title(title), class_=f"bar {kind}",
+            "rect", _hover(title), class_=f"bar {kind}",
             x=x, y=y, width=max(width, 0.5), height=max(height, 0.5),
             opacity="" if opacity == 1.0 else f"{opacity:.3g}",
         )
@@ -286,28 +286,29 @@ def _bars(frame: Frame, mark: Bars) -> list[str]:
     ]  # fmt: skip
 
 
-def _intervals(frame: Frame, mark: Intervals) -> list[str]:
+def _svg_intervals(frame: Frame, mark: Intervals) -> list[str]:
     low, high = frame.x.place(mark.low), frame.x.place(mark.high)
     rows = zip(low, high, frame.y.place(np.arange(len(low))), mark.titles or [""] * len(low), strict=True)
     return [
-        element("line", _title(title), class_=f"whisker {_kind(mark.style)}", x1=x1, y1=y, x2=x2, y2=y)
+        element("line", _hover(title), class_=f"whisker {_kind(mark.style)}", x1=x1, y1=y, x2=x2, y2=y)
         for x1, x2, y, title in rows
         if np.isfinite(x1 + x2)
     ]
 
 
-def _rule(frame: Frame, mark: Rule) -> list[str]:
+def _svg_rule(frame: Frame, mark: Rule) -> list[str]:
     x1, x2 = (frame.left, frame.right) if mark.x is None else np.repeat(frame.x.place(mark.x), 2)
     y1, y2 = (frame.bottom, frame.top) if mark.y is None else np.repeat(frame.y.place(mark.y), 2)
     kind = f"rule {_kind(mark.style)}"
-    return [element("line", _title(mark.title or mark.name), class_=kind, x1=x1, y1=y1, x2=x2, y2=y2)]
+    return [element("line", _hover(mark.title or mark.name), class_=kind, x1=x1, y1=y1, x2=x2, y2=y2)]
 
 
-def _text(frame: Frame, mark: Text) -> list[str]:
+def _svg_text(frame: Frame, mark: Text) -> list[str]:
     x, y = float(frame.x.place(mark.x)), float(frame.y.place(mark.y))
-    return [_words(x, y - 5, "middle", escaped(mark.content))]
+    return [_written(x, y - 5, "middle", escaped(mark.content))]
 
 
 DRAWN: dict[type[marks.Mark], Callable[[Frame, Any], list[str]]] = {
-    Line: _line, Dots: _dots, Band: _band, Bars: _bars, Intervals: _intervals, Rule: _rule, Text: _text,
+    Line: _svg_line, Dots: _svg_dots, Band: _svg_band, Bars: _svg_bars,
+    Intervals: _svg_intervals, Rule: _svg_rule, Text: _svg_text,
 }  # fmt: skip

@@ -186,6 +186,8 @@ class UtilityDisplay(Display):
         axis, names = self.axis, [str(label) for label in self.classes]
         n, (low, high) = len(names), axis.limits
         place = np.arange(n)
+        # Many rows have smaller dots.
+        radius = float(np.clip(45 / np.sqrt(max(len(axis.utility) / step, 1)), 1.2, 2.4))
         lanes = [f"predicted {name}" for name in names]
         marks: list[Mark] = [
             Bars(axis.fence[:-1], axis.fence[1:], place - 0.44, place + 0.44, "lane", titles=lanes)
@@ -196,7 +198,7 @@ class UtilityDisplay(Display):
                 f"{row_words(row if self.names is None else self.names[row])}: utility {short(utility)}"
                 for row, utility in zip(rows.tolist(), axis.utility[rows].tolist(), strict=True)
             ]
-            marks.append(Dots(axis.utility[rows], k + off, k % 2, titles=titles, radius=2.4))
+            marks.append(Dots(axis.utility[rows], k + off, k % 2, titles=titles, radius=radius))
         for number, threshold in enumerate(axis.thresholds.tolist(), 1):
             marks.append(Rule(threshold, style="solid", title=f"threshold {number}: {short(threshold)}"))
         marks += [Text(at, n - 0.5, words) for at, words in self._thresholds(high - low)]

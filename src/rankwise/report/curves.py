@@ -7,7 +7,7 @@ import numpy as np
 from rankwise.core.text import short
 from rankwise.evaluation.data import EvaluationData
 from rankwise.plotting.curves import DrawnCurve, curve_picture, drawn_curves, drawn_tables, has_curves
-from rankwise.report.page import Cell, Number, figure, figures, paragraph, section, table
+from rankwise.report.page import figure, figures, paragraph, section, table
 
 DRAWN = 12
 CAPTION = (
@@ -38,16 +38,16 @@ def curves_section(data: EvaluationData) -> str:
 
 def _caption(curve: DrawnCurve) -> str:
     missing = "" if curve.missing is None else f" Missing values contribute {short(curve.missing)}."
-    return f"{curve.name}: {short(float(curve.y.min()))} to {short(float(curve.y.max()))}.{missing}"
+    return f"{curve.name}: {short(curve.y.min())} to {short(curve.y.max())}.{missing}"
 
 
 def _tables(data: EvaluationData) -> str:
     found = drawn_tables(data.ranker, data.feature_names)
     if not found:
         return ""
-    rows: list[list[Cell]] = [
-        [" and ".join(one.names), Number(one.spread), Number(float(one.values.min())),
-         Number(float(one.values.max()))]
+    rows = [
+        [" and ".join(one.names), one.spread, one.values.min(),
+         one.values.max()]
         for one in found
     ]  # fmt: skip
     header = ["Features", "Standard deviation", "Lowest entry", "Highest entry"]

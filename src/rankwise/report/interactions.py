@@ -8,7 +8,7 @@ from rankwise.evaluation.data import EvaluationData
 from rankwise.evaluation.names import feature_names
 from rankwise.evaluation.weights import by_size, has_interactions
 from rankwise.plotting.weights import bar_picture
-from rankwise.report.page import Cell, Number, figure, figures, paragraph, section, table
+from rankwise.report.page import figure, figures, paragraph, section, table
 
 DRAWN = 14
 MAX_PAIRS = 10
@@ -52,13 +52,12 @@ def _interactions(data: EvaluationData) -> str:
     found = data.ranker.interactions(rows, data.qid)[:MAX_PAIRS]
     if not found:
         return ""
-    listed: list[list[Cell]] = [[one.first, one.second, Number(one.strength)] for one in found]
+    listed = [[one.first, one.second, one.strength] for one in found]
     return table(
         "Pairs of features, strongest interaction first",
         ["Feature", "Other feature", "Interaction"],
         listed,
         name="interactions-table",
-        numeric=[False, False, True],
         note="Interaction: root mean square of the part of the score that is not the sum of the effects of "
         "the two features, relative to differences of scores of these rows. It is 0 if their effects add up.",
     )

@@ -23,7 +23,7 @@ from rankwise.report.leaderboard_tables import (
     ranking_table,
     tie_sentence,
 )
-from rankwise.report.page import Number, facts, figure, page, paragraph, section
+from rankwise.report.page import facts, figure, page, paragraph, section
 
 SHOWN_IN_CHART = 40
 # Items that are named as the likely best, and the least probability of one.
@@ -89,19 +89,19 @@ def _over_time(ratings: Ratings) -> str:
 
 def _facts(model: BaseLeaderboard) -> str:
     pairs = [
-        ("Matches", Number(model.n_comparisons_)),
-        ("Items", Number(len(model.items_))),
-        ("Groups connected by matches", Number(len(model.groups_))),
-        ("Penalty alpha", Number(model.alpha_)),
-        ("Objective", Number(model.objective_)),
-        ("Certified gap to the optimum", Number(model.gap_)),
+        ("Matches", model.n_comparisons_),
+        ("Items", len(model.items_)),
+        ("Groups connected by matches", len(model.groups_)),
+        ("Penalty alpha", model.alpha_),
+        ("Objective", model.objective_),
+        ("Certified gap to the optimum", model.gap_),
     ]
     if model.prior_sd_ is not None:
-        pairs.insert(4, ("Learned standard deviation of scores (prior)", Number(model.prior_sd_)))
+        pairs.insert(4, ("Learned standard deviation of scores (prior)", model.prior_sd_))
     if model.order_effect:
-        pairs.append((f"Order effect ({model.link_.unit})", Number(model.order_effect_)))
+        pairs.append((f"Order effect ({model.link_.unit})", model.order_effect_))
     if model.link_.shapes:
-        pairs.append(("Tie effect nu", Number(model.tie_effect_)))
+        pairs.append(("Tie effect nu", model.tie_effect_))
     return facts(pairs)
 
 

@@ -10,7 +10,7 @@ from rankwise.leaderboard.base import BaseLeaderboard
 from rankwise.leaderboard.by_category import CategoryLeaderboards
 from rankwise.leaderboard.prediction_powered import PredictionPoweredBradleyTerry
 from rankwise.leaderboard.table import ELO_CENTRE, Leaderboard
-from rankwise.report.page import Cell, Number, paragraph, section, table
+from rankwise.report.page import Number, paragraph, section, table
 
 SHOWN_IN_GRID = 10
 SHOWN_IN_PAIRS = 5
@@ -35,13 +35,13 @@ def ranking_table(model: BaseLeaderboard, board: Leaderboard, chances: dict[obje
     """Return the leaderboard as a table, with Elo and the probability of first place."""
     header = ["Item", "Rank", "Range of rank", "Score", "from", "to", "Elo"]
     header += [*["First place"][: len(chances)], "Matches", "Win rate"]
-    rows: list[list[Cell]] = [
+    rows = [
         [
-            str(row.item), Number(row.rank), Number(row.best_rank, row.ranks or None),
+            str(row.item), row.rank, Number(row.best_rank, row.ranks or None),
             *map(_score, (row.score, row.low, row.high)),
             Number(row.elo, f"{row.elo:,.0f}".replace("-", MINUS)),
             *([Number(chances[row.item], chance_text(chances[row.item]))] if chances else []),
-            Number(row.matches), Number(row.won, None if row.won is None else share(row.won)),
+            row.matches, Number(row.won, None if row.won is None else share(row.won)),
         ]
         for row in board
     ]  # fmt: skip
@@ -77,11 +77,11 @@ def chance_grid(model: BaseLeaderboard, board: Leaderboard) -> str:
     shown = board[:SHOWN_IN_GRID]
     names = [row.item for row in shown]
     chances = [model.predict_pair_proba(names, [name] * len(names)) for name in names]
-    rows: list[list[Cell]] = [
+    rows = [
         [
             str(item.item),
-            Number(item.rank),
-            *(Number(None) if i == j else Number(p, share(p)) for j, p in enumerate(row)),
+            item.rank,
+            *(None if i == j else Number(p, share(p)) for j, p in enumerate(row)),
         ]
         for i, (item, row) in enumerate(zip(shown, np.transpose(chances).tolist(), strict=True))
     ]
@@ -93,7 +93,7 @@ def chance_grid(model: BaseLeaderboard, board: Leaderboard) -> str:
 def pair_section(model: BaseLeaderboard, board: Leaderboard) -> str:
     """Return the best items against each other: differences and probabilities with intervals."""
     found = pair_table(model, min(SHOWN_IN_PAIRS, len(board)), confidence=board.confidence)
-    rows: list[list[Cell]] = [
+    rows = [
         [
             str(row.a), str(row.b), *map(_score, (row.difference, row.low, row.high)),
             *(Number(p, share(p)) for p in (row.probability, row.lowest, row.highest)),
@@ -106,8 +106,7 @@ def pair_section(model: BaseLeaderboard, board: Leaderboard) -> str:
         f"{percent(board)} intervals, each for one pair. If the interval of the difference contains 0, the "
         "votes do not tell which of the two is better."
     )
-    numeric = [k > 1 for k in range(len(header))]
-    shown = table("Pairs of the best items", header, rows, name="pairs", numeric=numeric, note=note)
+    shown = table("Pairs of the best items", header, rows, name="pairs", note=note)
     return shown if rows else ""
 
 
@@ -130,9 +129,9 @@ def judge_section(model: BaseLeaderboard, board: Leaderboard) -> str:
         return ""
     found = judge_table(model, confidence=board.confidence)
     effects = [[row.slope, *([row.order_effect] if row.order_effect else [])] for row in found]
-    rows: list[list[Cell]] = [
+    rows = [
         [
-            str(row.judge), Number(row.votes),
+            str(row.judge), row.votes,
             *(_score(value) for one in own for value in (one.value, one.low, one.high)),
         ]
         for row, own in zip(found, effects, strict=True)
@@ -165,13 +164,11 @@ def category_section(boards: CategoryLeaderboards) -> str:
     overall = boards.overall
     header = ["Item", "All", *(str(name) for name in boards)]
     found = [{row.item: row for row in board} for board in boards.values()]
-    ranks: list[list[Cell]] = [
-        [str(row.item), Number(row.rank), *(Number(one[row.item].rank) for one in found)] for row in overall
-    ]
-    rows: list[list[Cell]] = [
+    ranks = [[str(row.item), row.rank, *(one[row.item].rank for one in found)] for row in overall]
+    rows = [
         [
-            f"{name}: {row.item}", Number(row.rank), Number(row.best_rank, row.ranks or None),
-            *map(_score, (row.score, row.low, row.high)), Number(row.matches),
+            f"{name}: {row.item}", row.rank, Number(row.best_rank, row.ranks or None),
+            *map(_score, (row.score, row.low, row.high)), row.matches,
         ]
         for name, board in boards.items() for row in board
     ]  # fmt: skip
@@ -195,7 +192,7 @@ def covariate_section(model: BaseLeaderboard, board: Leaderboard) -> str:
     names = model.covariate_names_
     found = {one.name: one for one in model.effects(confidence=board.confidence)}
     effects = [(name, found[f"covariate {name}"]) for name in names]
-    rows: list[list[Cell]] = [
+    rows = [
         [name, *(Number(v, f"{v:.4g}".replace("-", MINUS)) for v in (one.value, one.low, one.high))]
         for name, one in effects
     ]

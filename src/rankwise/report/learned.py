@@ -47,7 +47,7 @@ def model_facts(data: EvaluationData) -> list[tuple[str, Cell]]:
         found.append(("Alpha", Number(float(alpha), f"{alpha:.4g}{chosen}")))
     temperature = getattr(ranker, "temperature_", 1.0)
     if temperature != 1.0:
-        found.append(("Temperature of its probabilities", Number(float(temperature))))
+        found.append(("Temperature of its probabilities", temperature))
     kernel = getattr(ranker, "kernel_", getattr(ranker, "kernel", None))
     if kernel is not None:
         found.append(("Kernel", kernel if isinstance(kernel, str) else "a function"))
@@ -57,7 +57,7 @@ def model_facts(data: EvaluationData) -> list[tuple[str, Cell]]:
     for title, name in numbers.items():
         value = getattr(ranker, name, None)
         if value is not None and np.ndim(value) == 0:
-            found.append((title, Number(float(value))))
+            found.append((title, value))
     gap = getattr(ranker, "gap_", None)
     if gap is not None and np.ndim(gap) == 0:
         found.append(("Certified gap to the optimum", Number(float(gap), f"{float(gap):.2g}")))
@@ -91,7 +91,7 @@ def _kernel_features(data: EvaluationData, n_features: int) -> list[str]:
 
 def charts(ranker: Any) -> Iterator[str]:
     """Draw the certified gap of the fit, the cross-validated error and the bounds of a path over alpha."""
-    gap, search, path = ConvergenceDisplay.of(ranker), AlphaPathDisplay.of(ranker), _path_of(ranker)
+    gap, search, path = ConvergenceDisplay.of(ranker), AlphaPathDisplay.of(ranker), _alpha_path(ranker)
     if gap is not None and np.count_nonzero(np.isfinite(gap.gap)) > 1:
         yield figure(gap.picture(), "Training: the certified gap, an upper bound on J(f) - J*.")
     if search is not None and len(search.alphas) > 1:
@@ -103,6 +103,6 @@ def charts(ranker: Any) -> Iterator[str]:
         yield figure(CertifiedPathDisplay(path).picture(), caption)
 
 
-def _path_of(ranker: Any) -> Any:
+def _alpha_path(ranker: Any) -> Any:
     path = getattr(ranker, "alpha_path_", None)
     return None if path is None or len(path.alphas) < 2 else path

@@ -7,6 +7,7 @@ import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from importlib.resources import files
+from numbers import Real
 from typing import Any
 
 from rankwise.core.text import escaped, short
@@ -49,24 +50,24 @@ class QueryLink:
     place: int
 
 
-Cell = Number | QueryLink | str
+# Plain numbers and None are numbers, too.
+Cell = Number | QueryLink | str | float | None
 
 
 def table(
     caption: str,
     header: Sequence[str],
-    rows: Iterable[Sequence[Cell]],
+    rows: Sequence[Sequence[Any]],
     *,
     name: str,
-    numeric: Sequence[bool] | None = None,
     search: str | None = None,
     note: str = "",
 ) -> str:
     """Write a table whose columns can be sorted and, with a label for it, searched.
 
-    The first cell of a row is its heading. Columns are numbers but for the first, unless `numeric` says so.
+    The first cell of a row is its heading. A column with a number is aligned as numbers are.
     """
-    kinds = [k > 0 for k in range(len(header))] if numeric is None else list(numeric)
+    kinds = [any(not isinstance(row[k], str | QueryLink) for row in rows) for k in range(len(header))]
     head = "".join(
         f'<th scope="col"{_number_class(kind)}><button type="button">{escaped(title)}</button></th>'
         for title, kind in zip(header, kinds, strict=True)
@@ -96,7 +97,9 @@ def _row(row: Sequence[Cell], kinds: Sequence[bool]) -> str:
     return f'<th scope="row"{first}</th>' + "".join(f"<td{cell}</td>" for cell in others)
 
 
-def _cell(cell: Cell, numeric: bool) -> str:
+def _cell(cell: Any, numeric: bool) -> str:
+    if cell is None or isinstance(cell, Real):
+        cell = Number(None if cell is None else float(cell))
     if isinstance(cell, Number):
         known = cell.value is not None and math.isfinite(cell.value)
         value = repr(float(cell.value)) if known and cell.value is not None else ""

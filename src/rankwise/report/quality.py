@@ -15,8 +15,6 @@ from rankwise.evaluation.names import row_words
 from rankwise.plotting import QueryQualityDisplay
 from rankwise.plotting.roc import labels_picture
 from rankwise.report.page import (
-    Cell,
-    Number,
     QueryLink,
     better_in_words,
     figure,
@@ -120,11 +118,11 @@ def _query_table(
 ) -> str:
     place = {query: k for k, query in enumerate(named_queries(measured[0].values).tolist())}
     n_rows = data.query_sizes
-    rows: list[list[Cell]] = [
+    rows = [
         [
             QueryLink(data.query_names[k], place[k]),
-            Number(float(n_rows[k])),
-            *(Number(float(one.values[k])) for one in measured),
+            n_rows[k],
+            *(one.values[k] for one in measured),
         ]
         for k in chosen.tolist()
     ]
@@ -141,8 +139,7 @@ def score_chart(data: EvaluationData) -> str:
     if len(rows) > MAX_POINTS:
         rows = np.sort(np.random.default_rng(0).choice(rows, MAX_POINTS, replace=False))
     titles = [
-        f"{row_words(data.row_id(k))}: label {data.label(k)}, score {short(float(scores[k]))}"
-        for k in rows.tolist()
+        f"{row_words(data.row_id(k))}: label {data.label(k)}, score {short(scores[k])}" for k in rows.tolist()
     ]
     censored = np.zeros(len(rows), dtype=bool) if data.event is None else np.asarray(data.event)[rows] == 0
     label = "label" if data.event is None else "time"

@@ -93,7 +93,6 @@ def documents_panel(data: EvaluationData, errors: FloatArray) -> str:
             ["Position", "Row", "Label", "Score"],
             listed,
             name="documents-table",
-            numeric=[False, False, False, True],
         )
         + f"{paragraph(left_out(first), 'note') or '<p class=note></p>'}</div>"
         + embedded("documents-data", lists)

@@ -27,13 +27,12 @@ def _top(data: EvaluationData, order: IntArray) -> str:
     has_labels = bool(data.label(0))
     rows = [_row(data, int(row), place, has_labels) for place, row in enumerate(order[:TOP], 1)]
     caption = f"The first {len(rows)} of {plural(len(order), 'row')} by score"
-    header, kinds = _header(data, has_labels)
-    return table(caption, header, rows, name="top", numeric=kinds)
+    return table(caption, _header(data, has_labels), rows, name="top")
 
 
-def _header(data: EvaluationData, has_labels: bool) -> tuple[list[str], list[bool]]:
+def _header(data: EvaluationData, has_labels: bool) -> list[str]:
     label = ["Label" if data.event is None else "Time"] if has_labels else []
-    return ["Position", "Row", *label, "Score"], [False, False, *[True] * len(label), True]
+    return ["Position", "Row", *label, "Score"]
 
 
 def _row(data: EvaluationData, row: int, place: int, has_labels: bool) -> list[Cell]:
@@ -83,12 +82,12 @@ def _miss_table(
 ) -> str:
     has_labels = bool(data.label(0))
     chosen = np.argsort(-wrong, kind="stable")[:MISSES]
-    listed: list[list[Cell]] = []
+    listed = []
     for k in chosen[wrong[chosen] > 0].tolist():
         fraction = float(wrong[k] / count[k])
         shown = f"{int(wrong[k]):,} ({share(fraction)})"
         listed.append(
             [*_row(data, int(rows[k]), place[int(rows[k])], has_labels), Number(float(wrong[k]), shown)]
         )
-    header, kinds = _header(data, has_labels)
-    return table(caption, [*header, "Wrong pairs"], listed, name=name, numeric=[*kinds, True], note=note)
+    header = [*_header(data, has_labels), "Wrong pairs"]
+    return table(caption, header, listed, name=name, note=note)

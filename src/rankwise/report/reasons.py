@@ -54,16 +54,16 @@ def weight_chart(weights: Weights, is_constant: bool) -> str:
     if not isinstance(weights, Contributions):
         label = "change of the score per standard deviation"
     intervals = weights.effect_intervals()
-    titles = [_title(weights, k, intervals) for k in range(len(weights.names))]
+    titles = [_bar_title(weights, k, intervals) for k in range(len(weights.names))]
     display = WeightsDisplay(weights.effect, weights.names, intervals, label=label, titles=titles)
     largest = max(1.0, float(weights.effect.max())) if is_constant else None
     return figures(figure(display.picture(DRAWN, largest), _caption(weights)))
 
 
-def _title(weights: Weights, k: int, intervals: FloatArray | None) -> str:
+def _bar_title(weights: Weights, k: int, intervals: FloatArray | None) -> str:
     """Return the text of a bar on hover."""
-    weight = "" if isinstance(weights, Contributions) else f"weight {short(float(weights.weights[k]))}, "
-    title = f"{weights.names[k]}: {weight}standard deviation {short(float(weights.spread[k]))}"
+    weight = "" if isinstance(weights, Contributions) else f"weight {short(weights.weights[k])}, "
+    title = f"{weights.names[k]}: {weight}standard deviation {short(weights.spread[k])}"
     if intervals is None:
         return title
     return f"{title}, 95% interval of their product {short(intervals[k, 0])} to {short(intervals[k, 1])}"
@@ -81,9 +81,7 @@ def _caption(weights: Weights) -> str:
 def importance_table(parts: Contributions) -> str:
     """List the features of a model of trees or curves by their contributions."""
     chosen = by_size(parts.spread)[:MAX_WEIGHTS].tolist()
-    rows: list[list[Cell]] = [
-        [parts.names[k], Number(float(parts.spread[k])), Number(float(parts.importance[k]))] for k in chosen
-    ]
+    rows = [[parts.names[k], parts.spread[k], parts.importance[k]] for k in chosen]
     header = ["Feature", "Standard deviation", parts.share]
     full = table(
         "Features, largest standard deviation first",
@@ -109,7 +107,7 @@ def weight_table(weights: Weights) -> str:
     columns = {"Weight": weights.weights} | _error_columns(weights.inference)
     product = f"Weight {TIMES} standard deviation" if weights.inference is None else "Effect"
     columns |= {"Standard deviation": weights.spread, product: weights.effect}
-    rows: list[list[Cell]] = [
+    rows = [
         [weights.names[k], *(_cell(title, float(values[k])) for title, values in columns.items())]
         for k in chosen
     ]

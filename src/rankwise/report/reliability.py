@@ -8,7 +8,7 @@ from rankwise.evaluation.models import has_probabilities
 from rankwise.evaluation.reliability import Reliability, reliability
 from rankwise.plotting.reliability import reliability_picture
 from rankwise.preferences import NoPairsError
-from rankwise.report.page import Cell, Number, figure, figures, paragraph, section, table
+from rankwise.report.page import Number, figure, figures, paragraph, section, table
 from rankwise.report.shapes import MAX_CURVES
 
 
@@ -54,10 +54,7 @@ def in_words(found: Reliability) -> str:
 
 def model_table(found: dict[str, Reliability]) -> str:
     """List the numbers of each model."""
-    rows: list[list[Cell]] = [
-        [name, Number(one.log_loss), Number(one.calibration_error), Number(one.overconfidence)]
-        for name, one in found.items()
-    ]
+    rows = [[name, one.log_loss, one.calibration_error, one.overconfidence] for name, one in found.items()]
     header = ["Model", "Pair log loss", "Calibration error", "Overconfidence"]
     return table("Probabilities of pairs", header, rows, name="probabilities")
 
@@ -65,8 +62,8 @@ def model_table(found: dict[str, Reliability]) -> str:
 def bin_table(name: str, found: Reliability) -> str:
     """List the bins of the main model."""
     columns = (found.edges[:-1], found.edges[1:], found.share, found.stated, found.observed)
-    rows: list[list[Cell]] = [
-        [f"{low:.2f} to {high:.2f}", Number(part, share(float(part))), Number(stated), Number(observed)]
+    rows = [
+        [f"{low:.2f} to {high:.2f}", Number(part, share(part)), stated, observed]
         for low, high, part, stated, observed in zip(*(column.tolist() for column in columns), strict=True)
     ]
     header = ["Probability", "Pairs", "Predicted", "Observed"]

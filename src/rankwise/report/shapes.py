@@ -13,7 +13,7 @@ from rankwise.plotting import UtilityDisplay
 from rankwise.plotting.order_graph import edge_shares, layers_of
 from rankwise.plotting.roc import roc, roc_picture
 from rankwise.plotting.utility import UtilityAxis
-from rankwise.report.page import Cell, Number, figure, figures, paragraph, section, table
+from rankwise.report.page import figure, figures, paragraph, section, table
 
 MAX_CURVES = 6
 ROC_CAPTION = "The area under the curve is the fraction of pairs in the right order."
@@ -40,7 +40,7 @@ def roc_section(data: EvaluationData) -> str:
     positive = data.y == data.y.max()
     names = list(data.scores)[:MAX_CURVES]
     curves = {name: roc(positive, data.scores[name], row_weights(data)) for name in names}
-    rows: list[list[Cell]] = [[name, Number(curve.area)] for name, curve in curves.items()]
+    rows = [[name, curve.area] for name, curve in curves.items()]
     pooled = " The rows of all queries are pooled." if data.n_queries > 1 else ""
     return section(
         "roc",
@@ -62,10 +62,10 @@ def utility_section(data: EvaluationData) -> str:
     names = data.label_names or []
     axis = UtilityAxis(data.main_scores, data.class_of_row, np.asarray(data.ranker.thresholds_))
     off = np.abs(axis.predicted - axis.rank)
-    right = share(float(np.mean(off == 0)))
+    right = share(np.mean(off == 0))
     words = (
         f"{plural(len(axis.thresholds), 'threshold')} of the utility. The rank of {right} of the rows is "
-        f"predicted correctly; the mean absolute error of the rank is {short(float(np.mean(off)))}."
+        f"predicted correctly; the mean absolute error of the rank is {short(np.mean(off))}."
     )
     step = max(1, int(np.ceil(len(axis.utility) / MAX_UTILITY_POINTS)))
     display = UtilityDisplay(axis, names, [data.row_id(row) for row in range(len(axis.utility))])
@@ -93,9 +93,7 @@ def confusion_table(names: list[str], axis: UtilityAxis) -> str:
             "note",
         )
     counts = confusion_matrix(axis.rank, axis.predicted, labels=range(len(names)))
-    rows: list[list[Cell]] = [
-        [name, *(Number(float(count)) for count in counts[k])] for k, name in enumerate(names)
-    ]
+    rows = [[name, *(count for count in counts[k])] for k, name in enumerate(names)]
     header = ["True rank", *(f"predicted {name}" for name in names)]
     return table("Rows by true and predicted rank", header, rows, name="confusion")
 
@@ -104,11 +102,11 @@ def graph_section(data: EvaluationData) -> str:
     """List the layers of the order graph, and the concordance of each edge."""
     names, edges = data.label_names or [], data.edges or []
     sizes, shares = edge_shares(edges, data.class_of_row, data.main_scores, row_weights(data))
-    rows: list[list[Cell]] = [
+    rows = [
         [
             f"{names[high]} above {names[low]}",
-            Number(float(sizes[high]) * float(sizes[low])),
-            Number(shares.get((high, low))),
+            float(sizes[high]) * float(sizes[low]),
+            shares.get((high, low)),
         ]
         for high, low in edges
     ]

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from rankwise.evaluation.data import EvaluationData
 from rankwise.evaluation.measures import Measured
 from rankwise.evaluation.slices import Slice
-from rankwise.report.page import Cell, Number, section, table
+from rankwise.report.page import section, table
 
 OF_ROWS = "Pairs of two rows of a group count, so these measures are not those of all pairs."
 
@@ -22,10 +22,7 @@ def slices_section(
 
 
 def _table(data: EvaluationData, measured: Mapping[str, Sequence[Measured]], number: int, one: Slice) -> str:
-    rows: list[list[Cell]] = [
-        [name, Number(len(inside)), *map(Number, one.means(data, measured, inside))]
-        for name, inside in one.members().items()
-    ]
+    rows = [[name, len(inside), *one.means(data, measured, inside)] for name, inside in one.members().items()]
     caption = f"{measured[data.name][0].measure.name} by {one.title[:1].lower()}{one.title[1:]}"
     header = [one.title, "Queries" if one.of_queries else "Rows", *measured]
     note = "" if one.of_queries else OF_ROWS

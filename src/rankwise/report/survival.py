@@ -8,7 +8,7 @@ from rankwise.core.text import plural, share
 from rankwise.evaluation.data import EvaluationData
 from rankwise.plotting import SurvivalDisplay
 from rankwise.plotting.survival import SurvivalCurve, curves_by_score
-from rankwise.report.page import Cell, Number, figure, figures, paragraph, section, table
+from rankwise.report.page import figure, figures, paragraph, section, table
 
 DIRECTION = "A higher score predicts a longer survival time."
 
@@ -42,13 +42,13 @@ CAPTION = (
 
 def group_table(curves: list[SurvivalCurve]) -> str:
     """Count the rows, the events and the censored rows of each group."""
-    rows: list[list[Cell]] = [
+    rows = [
         [
             curve.name,
-            Number(float(curve.n_rows)),
-            Number(float(curve.n_events)),
-            Number(float(len(curve.censored))),
-            Number(curve.median),
+            curve.n_rows,
+            curve.n_events,
+            len(curve.censored),
+            curve.median,
         ]
         for curve in curves
     ]

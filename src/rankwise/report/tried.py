@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from rankwise.report.page import Cell, Number, paragraph, section, table
+from rankwise.report.page import Cell, paragraph, section, table
 
 HEADER = ("Model", "Kind", "Mean", "From", "To", "Difference", "p", "Folds", "Seconds", "Note")
-IS_NUMBER = (False, False, *[True] * 7, False)
 
 
 def tried_section(tried: Sequence[Mapping[str, Any]]) -> str:
@@ -26,13 +25,11 @@ def tried_section(tried: Sequence[Mapping[str, Any]]) -> str:
         "tried",
         "What was tried",
         paragraph(text),
-        table(f"{measure} by model", HEADER, rows, name="tried-models", numeric=IS_NUMBER),
+        table(f"{measure} by model", HEADER, rows, name="tried-models"),
     )
 
 
 def _cells(one: Mapping[str, Any]) -> list[Cell]:
-    numbers = [
-        Number(one.get(name)) for name in ("mean", "low", "high", "difference", "p", "folds", "seconds")
-    ]
+    numbers = [one.get(name) for name in ("mean", "low", "high", "difference", "p", "folds", "seconds")]
     note = [word for word in ("chosen" if one.get("chosen") else "", str(one.get("note") or "")) if word]
     return [str(one["model"]), str(one["family"]), *numbers, ", ".join(note)]

@@ -13,7 +13,7 @@ from rankwise.evaluation.measures import Measured
 from rankwise.evaluation.paired import Difference
 from rankwise.plotting.intervals import interval_picture
 from rankwise.plotting.marks import Rule
-from rankwise.report.page import Cell, Number, better_in_words, figure, figures, paragraph, section, table
+from rankwise.report.page import Number, better_in_words, figure, figures, paragraph, section, table
 
 
 def versus_section(
@@ -45,7 +45,7 @@ def models_table(measured: dict[str, list[Measured]]) -> str:
         sign = 1.0 if found[0].measure.higher_is_better else -1.0
         best = max((sign * one.mean for one in found if one.mean == one.mean), default=np.nan)
         columns.append([Number(one.mean, short(one.mean), sign * one.mean == best) for one in found])
-    rows: list[list[Cell]] = [[name, *cells] for name, *cells in zip(measured, *columns, strict=True)]
+    rows = [[name, *cells] for name, *cells in zip(measured, *columns, strict=True)]
     header = ["Model", *(found[0].measure.name for found in listed)]
     return table("All models", header, rows, name="models", note="Bold: the best.")
 
@@ -62,19 +62,18 @@ def comparison_table(
     ours = {one.measure.key: one.mean for one in measured[data.name]}
     theirs = {(name, one.measure.key): one.mean for name, listed in measured.items() for one in listed}
     header = ["Measure", "Model", "Mean" if several else "Value", "Improvement", "from", "to"]
-    rows: list[list[Cell]] = [
+    rows = [
         [
-            one.measure.name, one.other, Number(theirs[one.other, one.measure.key]),
+            one.measure.name, one.other, theirs[one.other, one.measure.key],
             *(Number(value, signed(value)) for value in improvement(one)),
-            *([Number(one.wins), Number(one.ties), Number(one.losses)] if several else []), Number(one.p),
+            *([one.wins, one.ties, one.losses] if several else []), one.p,
         ]
         for one in sorted(found, key=lambda one: list(ours).index(one.measure.key))
     ]  # fmt: skip
-    kinds = [False, False, True, True, True, True]
     counts = ["Wins", "Ties", "Losses"] if several else []
-    header, kinds = [*header, *counts, "p"], kinds + [True] * (len(counts) + 1)
+    header = [*header, *counts, "p"]
     return table(
-        f"{data.name} compared with the other models", header, rows, name="comparison", numeric=kinds,
+        f"{data.name} compared with the other models", header, rows, name="comparison",
         search="Find a measure or model:" if len(rows) > 8 else None,
     )  # fmt: skip
 
