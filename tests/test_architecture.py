@@ -8,6 +8,7 @@ import pytest
 
 import shape
 from rankwise import Preferences, RankLogisticCV, RankSVM
+from rankwise.core.backends import Backend
 from rankwise.data.design import as_design
 from rankwise.datasets import make_ranking
 from rankwise.losses import Hinge, HuberHinge, LeastSquares, Logistic, SquaredHinge
@@ -193,6 +194,24 @@ def test_no_private_name_of_numpy_scipy_or_scikit_learn_is_imported():
                 first, *rest = name.split(".")
                 is_private = any(part.startswith("_") for part in rest)
                 assert not (first in ("numpy", "scipy", "sklearn") and is_private), f"{path}: {name}"
+
+
+def test_a_backend_has_six_methods_and_is_met_at_the_edges():
+    defined = {name for name, value in vars(Backend).items() if callable(value) and name[0] != "_"}
+    assert defined == {"holds", "design", "column", "preferences", "mapped", "by_query"}
+    edges = {
+        "core/checks.py", "data/frames.py", "estimators/inputs.py", "estimators/base.py",
+        "estimators/auto_alpha.py", "evaluation/in_parts.py", "auto/ranker.py", "report/report.py",
+        "cli/dask_files.py",
+    }  # fmt: skip
+    asking = {
+        path
+        for path, tree in shape.modules().items()
+        for node in ast.walk(tree)
+        if isinstance(node, ast.ImportFrom) and node.module == "rankwise.core.backends"
+        if {"backend_of", "in_memory", "require_in_memory"} & {name.name for name in node.names}
+    }
+    assert {path for path in asking if not path.startswith("distributed/")} == edges
 
 
 # Ceilings that only fall: a change that passes below one lowers it

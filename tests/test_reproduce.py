@@ -7,6 +7,7 @@ import platform
 import re
 import subprocess
 import sys
+from importlib import import_module
 from pathlib import Path
 
 import numpy as np
@@ -33,11 +34,18 @@ def reproduce(folder, *names, force=False):
     return runner.reproduce(options)
 
 
+def in_this_process(function, arguments, time_limit=None):
+    """Call a function as `isolated.run` does, without a process, which takes longer than a small fit."""
+    module, name = function.split(":")
+    return {"status": "done"} | getattr(import_module(module), name)(**arguments)
+
+
 @pytest.fixture(scope="module")
 def quick(tmp_path_factory):
     """All experiments in small, without real data."""
     with pytest.MonkeyPatch.context() as patch:
         patch.delenv("RANKWISE_DATA", raising=False)
+        patch.setattr(isolated, "run", in_this_process)
         folder = tmp_path_factory.mktemp("results")
         assert reproduce(folder) == ([], folder / "reproduction.md")
     return folder

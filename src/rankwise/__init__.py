@@ -2,8 +2,8 @@
 
 from typing import TYPE_CHECKING
 
-from rankwise.core.lazy import lazy_imports
 from rankwise.core import backends
+from rankwise.core.lazy import lazy_imports
 
 if TYPE_CHECKING:
     from rankwise.auto.ranker import AutoRanker as AutoRanker

@@ -1,6 +1,6 @@
 """The data matrix as an operator: solvers need ``X w`` and ``X' c``, not how X is stored.
 
-A new kind of data is a subclass of `Design`. Rows that are not in memory have a backend (`data.backends`).
+A new kind of data is a subclass of `Design`. Rows that are not in memory have a backend (`core.backends`).
 """
 
 from __future__ import annotations
@@ -19,7 +19,6 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from rankwise import _native
-from rankwise.core.backends import backend_of
 from rankwise.core.memory import require_memory
 from rankwise.data.precision import Precision
 
@@ -492,8 +491,6 @@ def as_design(X: Any, n_threads: int = 1) -> Design:
     """
     if isinstance(X, Design):
         return X
-    if (backend := backend_of(X)) is not None:
-        return backend.design(X)
     if not sp.issparse(X):
         X = np.asanyarray(X)
     if X.ndim != 2:

@@ -8,7 +8,7 @@ The modules, from the workers up:
   `file_parts`, `file_tables`, `file_columns`.
 - the data matrix: `design` is X w and X'c as rounds, with the functions of `blocks`; `partitioned` takes some
   of its rows; `normal_equations` and `groups` serve least squares.
-- labels on the workers: `remote_labels` and `remote_folds` are preferences, `whole_queries` and
+- labels on the workers: `remote_labels` and `remote_folds` are preferences and a search, `whole_queries` and
   `whole_squares` losses, if every query is in one partition.
 - steps before a model: `pipelines`.
 
@@ -17,8 +17,8 @@ The modules, from the workers up:
 
 from typing import TYPE_CHECKING
 
-from rankwise.core.lazy import lazy_imports
 from rankwise.core.backends import register
+from rankwise.core.lazy import lazy_imports
 from rankwise.data.design import zero_scores
 from rankwise.distributed.backend import DaskBackend
 from rankwise.distributed.collections import Partitions, gathered, is_distributed, scatter
@@ -26,8 +26,8 @@ from rankwise.distributed.design import DaskDesign
 from rankwise.distributed.faults import PartitionLostError, RoundLog, WorkersSilentError
 from rankwise.distributed.files import FileData, from_files
 from rankwise.distributed.part_columns import PartColumn
-from rankwise.distributed.remote_labels import RemotePreferences
 from rankwise.distributed.remote_folds import RemoteFolds
+from rankwise.distributed.remote_labels import RemotePreferences
 from rankwise.distributed.whole_queries import WholeQueryDesign, no_scores
 from rankwise.distributed.whole_squares import remote_squares
 from rankwise.losses.least_squares import squares_of

@@ -110,7 +110,7 @@ def from_files(
     Notes
     -----
     Rows of tables with words, dates or missing values are frames, in which a column has the same type in all
-    parts. Curves take them, and so do pipelines with a `TableEncoder` (see `fit_pipeline`).
+    parts. Pipelines with a `TableEncoder` take them (see `fit_pipeline`).
 
     Examples
     --------

@@ -10,7 +10,6 @@ from numpy.typing import ArrayLike
 
 from rankwise.calibration.pair_probability import PairProbability
 from rankwise.calibration.temperature import common_temperature, fit_temperature
-from rankwise.core.backends import in_memory
 from rankwise.core.stored import Value
 from rankwise.estimators.inputs import read_preferences
 from rankwise.estimators.linear_inference import LinearInference
@@ -52,9 +51,8 @@ class BaseRankLogistic(PairProbability, LinearInference, PairwiseRanker):
         X, y, qid, sample_weight :
             Held-out rows, as for `fit`.
         """
-        scores, y, qid, sample_weight = map(in_memory, (self.predict(X), y, qid, sample_weight))
         preferences = read_preferences(y, qid, sample_weight, self.pair_weight)
-        self._divide(fit_temperature(scores, preferences, average=self.average))
+        self._divide(fit_temperature(self.predict(X), preferences, average=self.average))
         return self
 
     def _divide(self, temperature: float) -> None:

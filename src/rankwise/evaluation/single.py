@@ -102,9 +102,9 @@ def evaluate(
     model : estimator, pipeline, or array of shape (n_rows,)
         A fitted model of this library or of scikit-learn, or the scores of the rows.
     X : array, sparse matrix or frame of shape (n_rows, n_features), or rows on Dask
-        Rows on Dask stay on the workers, which return values per query, and the scores of the rows of queries
-        that are in several partitions, or of one ranking. The attribute `collected` of the result states what
-        was collected.
+        Rows on Dask stay on the workers, which return values per query. If a query is in several partitions,
+        or all rows are one ranking, their scores are collected, as the attribute `collected` of the result
+        states.
     y : array of shape (n_rows,), or Preferences
         Labels, higher is better; for models of classes their classes.
     qid : array of shape (n_rows,), optional
