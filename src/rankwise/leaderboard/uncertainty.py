@@ -409,6 +409,24 @@ def pair_variances(
     return uncertainty.variances(uncertainty.contrasts(targets))
 
 
+def predictive_variances(
+    posterior: Uncertainty, first: IntVector, second: IntVector, prior: float, *, dense: int, block: int
+) -> FloatVector:
+    """Return the variance of each difference; an unknown score, with the number -1, has that of the prior."""
+    n = posterior.n_items
+    known, one_known = (first >= 0) & (second >= 0), (first >= 0) != (second >= 0)
+    found = np.full(len(first), 2.0 * prior)
+    found[known] = pair_variances(posterior, first[known], second[known], dense=dense, block=block)
+    other = np.maximum(first, second)[one_known]
+    if n > dense:
+        found[one_known] = prior + 1.0 / (posterior.hessian.diagonal[other] * posterior.votes)
+    elif len(other):
+        # The mean of the scores, which matches do not determine, has the variance of the prior.
+        errors = score_errors(posterior, other, dense=dense, block=block)
+        found[one_known] = prior + prior / n + errors**2
+    return found
+
+
 def critical_values(confidence: float, freedom: FloatVector) -> FloatVector:
     """Return half the lengths of intervals in standard errors, of Student's t or the normal distribution.
 
