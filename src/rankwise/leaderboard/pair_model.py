@@ -182,12 +182,11 @@ class PairHessian:
         """
         size, inverse = len(self.diagonal), 1.0 / self.diagonal
         if size <= FEW_PARAMETERS:
-            solution = np.linalg.solve(self.dense(self._shift), target)
-            solution[: self.n_items] -= solution[: self.n_items].mean()
-            return solution
-        matrix = LinearOperator((size, size), matvec=self._shifted, dtype=np.float64)
-        scaled = LinearOperator((size, size), matvec=lambda v: inverse * v, dtype=np.float64)
-        solution, _ = cg(matrix, target, rtol=tol, maxiter=10 * size, M=scaled)
+            solution = np.asarray(np.linalg.solve(self.dense(self._shift), target), dtype=np.float64)
+        else:
+            matrix = LinearOperator((size, size), matvec=self._shifted, dtype=np.float64)
+            scaled = LinearOperator((size, size), matvec=lambda v: inverse * v, dtype=np.float64)
+            solution, _ = cg(matrix, target, rtol=tol, maxiter=10 * size, M=scaled)
         solution[: self.n_items] -= solution[: self.n_items].mean()
         return solution
 

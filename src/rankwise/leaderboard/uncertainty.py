@@ -49,6 +49,7 @@ class Uncertainty:
 
     # With profiles, scores are relative to their reference, and some intervals are not of the Wald type.
     profiles: Profiles | None = None
+    _squares: Outcomes | None = None
 
     def __init__(
         self,
