@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from dataclasses import replace
 
 import numpy as np
@@ -176,14 +177,16 @@ class PairHessian:
     def solve(self, target: FloatVector, tol: float) -> FloatVector:
         """Return the centred solution, by conjugate gradients to a residual of `tol` times the target.
 
-        Few parameters have a direct solution. The diagonal is the preconditioner. The vector of equal scores
-        is an eigenvector with eigenvalue `ridge`, often 0; a shift of this eigenvalue changes only the mean
-        of the solution.
+        Few parameters have a direct solution, unless the matrix is singular. The diagonal is the
+        preconditioner. The vector of equal scores is an eigenvector with eigenvalue `ridge`, often 0; a shift
+        of this eigenvalue changes only the mean of the solution.
         """
         size, inverse = len(self.diagonal), 1.0 / self.diagonal
+        solution = None
         if size <= FEW_PARAMETERS:
-            solution = np.asarray(np.linalg.solve(self.dense(self._shift), target), dtype=np.float64)
-        else:
+            with contextlib.suppress(np.linalg.LinAlgError):
+                solution = np.asarray(np.linalg.solve(self.dense(self._shift), target), dtype=np.float64)
+        if solution is None:
             matrix = LinearOperator((size, size), matvec=self._shifted, dtype=np.float64)
             scaled = LinearOperator((size, size), matvec=lambda v: inverse * v, dtype=np.float64)
             solution, _ = cg(matrix, target, rtol=tol, maxiter=10 * size, M=scaled)
