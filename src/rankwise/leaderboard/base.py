@@ -17,7 +17,6 @@ from rankwise.core.stored import Array, Declaration, Value
 from rankwise.core.text import listed
 from rankwise.core.types import FloatArray, FloatVector, IntVector
 from rankwise.leaderboard.comparisons import Comparisons
-from rankwise.leaderboard.differences import ScoreDifference
 from rankwise.leaderboard.held_out import HeldOut, held_out
 from rankwise.leaderboard.links import LINKS, Link
 from rankwise.leaderboard.matches import Matches, frame_columns, read_matches
@@ -27,6 +26,7 @@ from rankwise.leaderboard.table import (
     Intervals,
     Leaderboard,
     LeaderboardRow,
+    ScoreDifference,
     open_note,
     rank_ranges,
     rows_of,

@@ -10,10 +10,9 @@ from numpy.typing import NDArray
 from scipy.sparse.linalg import LinearOperator, cg
 
 from rankwise.core.types import FloatArray, FloatVector
-from rankwise.leaderboard.comparisons import Comparisons
+from rankwise.leaderboard.comparisons import Comparisons, Outcomes
 from rankwise.leaderboard.item_model import decrement_gap
 from rankwise.leaderboard.links.base import Link
-from rankwise.leaderboard.outcomes import Outcomes
 
 LARGEST_CONDITION = 1e13
 # Up to this number of parameters systems are solved directly.

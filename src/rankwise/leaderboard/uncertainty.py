@@ -11,8 +11,8 @@ from scipy.stats import norm, t
 
 from rankwise.core.types import FloatArray, FloatVector, IntVector
 from rankwise.leaderboard.clusters import ClusterCounts, ClusterScores
+from rankwise.leaderboard.comparisons import Outcomes
 from rankwise.leaderboard.firth import Profiles
-from rankwise.leaderboard.outcomes import Outcomes
 from rankwise.leaderboard.pair_model import PairModel
 from rankwise.leaderboard.posterior import PosteriorSample
 
