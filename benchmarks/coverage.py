@@ -32,6 +32,8 @@ from rankwise import (
     AutoRanker,
     BradleyTerry,
     ConformalRanks,
+    CrowdBradleyTerry,
+    PredictionPoweredBradleyTerry,
     Preferences,
     RankLogistic,
     RankRLS,
@@ -889,7 +891,7 @@ def judge_coverage(drawn, **options):
         a, b, won, judge, scores, slopes, orders = drawn(rng)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # a judge with a small slope may seem opposed
-            model = BradleyTerry(**options).fit(a, b, outcome=won, judge=judge)
+            model = CrowdBradleyTerry(**options).fit(a, b, outcome=won, judge=judge)
         truth = scores - scores.mean()
         board = model.leaderboard(ranks=False)
         ends = model.difference(truth.argmax(), truth.argmin())
@@ -976,8 +978,10 @@ def duel_coverage(agreement, n_humans=300):
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # few human votes
             models = (
-                BradleyTerry().fit(a, b, outcome=human, judge_outcome=judge),
-                BradleyTerry(intervals="posterior").fit(a, b, outcome=human, judge_outcome=judge),
+                PredictionPoweredBradleyTerry().fit(a, b, outcome=human, judge_outcome=judge),
+                PredictionPoweredBradleyTerry(intervals="posterior").fit(
+                    a, b, outcome=human, judge_outcome=judge
+                ),
                 BradleyTerry().fit(a[labelled], b[labelled], outcome=human[labelled]),
                 BradleyTerry().fit(*pool, outcome=np.concatenate([human[labelled], judge])),
             )

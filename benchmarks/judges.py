@@ -1,4 +1,4 @@
-"""What do slopes of judges bring? Leaderboards with and without `judge=`, by simulation.
+"""What do slopes of judges bring? Leaderboards with and without judges, by simulation.
 
     python benchmarks/judges.py            # 100 simulations of each case: some minutes
     python benchmarks/judges.py --quick    # 5 of each; prints, and writes nothing
@@ -18,7 +18,7 @@ import numpy as np
 from scipy.special import expit
 from scipy.stats import kendalltau
 
-from rankwise import BradleyTerry
+from rankwise import BradleyTerry, CrowdBradleyTerry
 
 RESULTS = Path(__file__).parent / "results" / "judges.json"
 SIMULATIONS, QUICK = 100, 5
@@ -50,7 +50,7 @@ def simulated(seed, slopes, n):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # opposed judges
         plain = BradleyTerry().fit(a, b, outcome=won)
-        model = BradleyTerry().fit(a, b, outcome=won, judge=judge)
+        model = CrowdBradleyTerry().fit(a, b, outcome=won, judge=judge)
     apart = model.scores_[first] - model.scores_[second]
     logits = {
         "equal": plain.scores_[first] - plain.scores_[second],

@@ -6,7 +6,7 @@ import pytest
 from scipy.stats import norm, t
 
 from rankwise import BradleyTerry, load_model, save_model
-from rankwise.leaderboard import base
+from rankwise.leaderboard import base, table
 from rankwise.leaderboard.table import rank_ranges, step_down_ranges
 from rankwise.leaderboard.uncertainty import normal_draws
 from test_bradley_terry import N_ITEMS, drawn
@@ -310,3 +310,34 @@ def test_an_end_far_from_the_optimum_is_found_for_any_names(names):
     reference = BradleyTerry().fit(*np.array(pairs).T).leaderboard()
     assert row.low == pytest.approx(next(one.low for one in reference if one.item == 0), abs=0.02)
     assert row.low < row.score
+
+
+def textbook_ranges(scores, covariance, draws, confidence):
+    """Romano and Wolf (2005): quantiles of the largest error at all places of an item among the others."""
+    n, variance = len(scores), np.diag(covariance)
+    errors = np.sqrt(variance[:, None] + variance - 2 * covariance)
+    best, worst = np.ones(n, dtype=int), np.full(n, n)
+    for item in range(n):
+        open_ = [j for j in np.argsort(-scores) if j != item]
+        while open_:
+            noise = (draws[:, [item]] - draws[:, open_]) / errors[item, open_]
+            largest = [np.hstack([noise[:, :c], -noise[:, c:]]).max(axis=1) for c in range(len(open_) + 1)]
+            z = max(np.quantile(one, confidence, method="higher") for one in largest)
+            apart = (scores[item] - scores[open_]) / errors[item, open_]
+            best[item] += (apart < -z).sum()
+            worst[item] -= (apart > z).sum()
+            left = [j for j, a in zip(open_, apart, strict=True) if abs(a) <= z]
+            if len(left) == len(open_):
+                break
+            open_ = left
+    return best.tolist(), worst.tolist()
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_ranges_of_ranks_are_those_of_the_textbook(seed):
+    rng = np.random.default_rng(seed)
+    factor = 0.15 * rng.normal(size=(15, 15))
+    covariance, scores = factor @ factor.T + 0.01 * np.eye(15), (0.3, 1.0)[seed % 2] * rng.normal(size=15)
+    draws = normal_draws(scores, covariance, table.DRAWS)
+    found = step_down_ranges(scores, covariance, 0.9)
+    assert tuple(ends.tolist() for ends in found) == textbook_ranges(scores, covariance, draws, 0.9)

@@ -17,8 +17,6 @@ from rankwise.core.stored import Array, Declaration, Value
 from rankwise.core.text import listed
 from rankwise.core.types import FloatArray, FloatVector, IntVector
 from rankwise.leaderboard.comparisons import Comparisons
-from rankwise.leaderboard.differences import ScoreDifference
-from rankwise.leaderboard.firth import FEW
 from rankwise.leaderboard.held_out import HeldOut, held_out
 from rankwise.leaderboard.links import LINKS, Link
 from rankwise.leaderboard.matches import Matches, frame_columns, read_matches
@@ -28,13 +26,19 @@ from rankwise.leaderboard.table import (
     Intervals,
     Leaderboard,
     LeaderboardRow,
+    ScoreDifference,
     open_note,
     rank_ranges,
     rows_of,
     shrunk_note,
     step_down_ranges,
 )
-from rankwise.leaderboard.uncertainty import SampledUncertainty, Uncertainty, pair_variances, score_errors
+from rankwise.leaderboard.uncertainty import (
+    SampledUncertainty,
+    Uncertainty,
+    predictive_variances,
+    score_errors,
+)
 from rankwise.solvers import SolverResult
 from rankwise.solvers.endings import warn_of_ending
 
@@ -197,25 +201,11 @@ class BaseLeaderboard(LeaderboardParameters, BaseEstimator):
         d = scores[first] - scores[second] + lead
         if self.prior_sd_ is None:
             return d
-        variances = self._variances(first.ravel(), second.ravel(), self.prior_sd_**2)
-        return self.link_.averaged(d, variances.reshape(first.shape))
-
-    def _variances(self, first: IntVector, second: IntVector, prior: float) -> FloatVector:
-        """Return the posterior variance of each difference; that of an unknown score is the prior's."""
-        posterior, n = self._posterior(), len(self.items_)
-        known, one_known = (first >= 0) & (second >= 0), (first >= 0) != (second >= 0)
-        found = np.full(len(first), 2.0 * prior)
-        found[known] = pair_variances(
-            posterior, first[known], second[known], dense=DENSE_ITEMS, block=BLOCK_COLUMNS
+        pairs, prior = (first.ravel(), second.ravel()), self.prior_sd_**2
+        variances = predictive_variances(
+            self._posterior(), *pairs, prior, dense=DENSE_ITEMS, block=BLOCK_COLUMNS
         )
-        other = np.maximum(first, second)[one_known]
-        if n > DENSE_ITEMS:
-            found[one_known] = prior + 1.0 / (posterior.hessian.diagonal[other] * posterior.votes)
-        elif len(other):
-            # The mean of the scores, which matches do not determine, has the variance of the prior.
-            errors = score_errors(posterior, other, dense=DENSE_ITEMS, block=BLOCK_COLUMNS)
-            found[one_known] = prior + prior / n + errors**2
-        return found
+        return self.link_.averaged(d, variances.reshape(first.shape))
 
     def score(
         self, winner: Any, loser: Any = None, weight: ArrayLike | None = None, *, outcome: Any = None
@@ -427,23 +417,11 @@ class BaseLeaderboard(LeaderboardParameters, BaseEstimator):
         if self.alpha is not None and not (is_number and self.alpha == 0):
             check_positive("alpha", self.alpha)
 
-    def _given_sd(self) -> float | None:
-        """Return the standard deviation of the prior of scores by a given alpha, or None."""
-        return None if self.alpha is None else float((2.0 * self._votes * self.alpha) ** -0.5)
-
-    def _take_start(self, start: BaseLeaderboard) -> None:
-        """Take the board of a fit of the same matches to start from."""
+    def _take_start(self, start: BaseLeaderboard) -> float | None:
+        """Take the board of a fit of the same matches, and return the sd of its prior if alpha is given."""
         for name in OF_A_BOARD:
             setattr(self, name, getattr(start, name))
-
-    def _few_votes_note(self) -> str:
-        """Return a sentence on items with few wins or losses, if there are any."""
-        matches, wins = self._comparisons.per_item()
-        few = self.items_[np.minimum(wins, matches - wins) < FEW].tolist()
-        if not few:
-            return ""
-        names = listed([str(name) for name in few], LISTED)
-        return f"Items with fewer than {FEW:g} wins or losses may have too short intervals: {names}."
+        return None if self.alpha is None else float((2.0 * self._votes * self.alpha) ** -0.5)
 
     def _store_result(self, result: SolverResult) -> None:
         """Store the results of a fit, and warn if it ended early."""

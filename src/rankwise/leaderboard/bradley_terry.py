@@ -241,10 +241,8 @@ class BradleyTerry(BaseLeaderboard):
         is_start: bool = False,
     ) -> BradleyTerry:
         """Learn the scores from matches that have been read; a start of another fit is silent."""
-        for name in OF_SOME_FITS:
-            self.__dict__.pop(name, None)
         if self.intervals == "sampled":
-            self._check_sampled(matches)
+            _check_sampled(matches, self.alpha)
         if matches.clusters:
             check_items(matches, "cluster")
         comparisons = Comparisons.count(
@@ -253,22 +251,14 @@ class BradleyTerry(BaseLeaderboard):
         )  # fmt: skip
         pairs = PairModel(comparisons, self.link_, order_effect=self.order_effect, features=features)
         self._set_votes(matches, pairs)
-        self.alpha_ = alpha = self._alpha(pairs)
+        self.alpha_ = self._alpha(pairs)
         # An item with features and without matches is not a group.
         groups = [group for group in comparisons.groups() if features is None or len(group) > 1]
-        compared = groups if features is None else groups[:1]
-        diagnose(matches.items, comparisons, compared, alpha, ties=self.ties)
-        diagnose_covariates(pairs, matches.covariates.names if matches.covariates else [], alpha)
-        self.items_, self.n_comparisons_ = matches.items, len(matches.first)
         self.groups_ = [matches.items[group] for group in groups]
-        self._entries = (
-            comparisons.first, comparisons.second, comparisons.wins, comparisons.losses, comparisons.ties
-        )  # fmt: skip
+        compared = groups if features is None else groups[:1]
+        diagnose(matches.items, comparisons, compared, self.alpha_, ties=self.ties)
+        diagnose_covariates(pairs, self.covariate_names_, self.alpha_)
         self._set_features(features, columns)
-        self.covariate_names_ = []
-        if matches.covariates is not None:
-            self.covariate_names_, self._covariate_scale = matches.covariates.names, matches.covariates.scale
-            self._covariates = comparisons.covariates
         result = self._minimised(pairs, is_start=is_start)
         self._set_scores(pairs, result.coef)
         self._store_result(result)
@@ -444,7 +434,16 @@ class BradleyTerry(BaseLeaderboard):
                 check_positive(name, getattr(self, name))
 
     def _set_votes(self, matches: Matches, pairs: PairModel) -> None:
-        """Store the number of votes, squared weights if they are not counts, and the votes of clusters."""
+        """Store counted votes, squared weights if they are not counts, and the votes of clusters."""
+        for name in OF_SOME_FITS:
+            self.__dict__.pop(name, None)
+        counted = pairs.comparisons
+        self.items_, self.n_comparisons_ = matches.items, len(matches.first)
+        self._entries = counted.first, counted.second, counted.wins, counted.losses, counted.ties
+        self.covariate_names_ = []
+        if matches.covariates is not None:
+            self.covariate_names_, self._covariate_scale = matches.covariates.names, matches.covariates.scale
+            self._covariates = counted.covariates
         columns = matches.first, matches.second, matches.result
         covariates = matches.covariate_values
         self._votes = pairs.total_weight
@@ -545,18 +544,6 @@ class BradleyTerry(BaseLeaderboard):
         sample = sampled_posterior(Prior(pairs, penalty[pairs.n_items :], self._votes), log_sd)
         return SampledUncertainty(pairs, self._parameters, 2 * penalty, self._votes, sample)
 
-    def _check_sampled(self, matches: Matches) -> None:
-        """Refuse what draws from the posterior cannot take into account."""
-        reason = None
-        if matches.clusters or not matches.has_counts:
-            reason = "assumes independent votes, without cluster and with weights that are counts"
-        elif self.alpha == 0:
-            reason = "needs a prior: a positive alpha, or a learned one"
-        elif len(matches.items) > SAMPLED_ITEMS:
-            reason = f"is limited to {SAMPLED_ITEMS} items; there are {len(matches.items):,}"
-        if reason is not None:
-            raise ValueError(f"intervals='sampled' {reason}.")
-
     def _debiased(self, pairs: PairModel) -> Uncertainty | None:
         """Return the uncertainty around the scores of Firth's fit; None if effects are not determined."""
         dense = pairs.n_parameters <= EVIDENCE_ITEMS
@@ -592,6 +579,19 @@ class BradleyTerry(BaseLeaderboard):
             (weight, self._uncertainty_at(pairs, prior.fitted(log_sd)[0], 2 * prior.penalty(log_sd)))
             for log_sd, weight in prior.weighted_grid()
         ]
+
+
+def _check_sampled(matches: Matches, alpha: float | None) -> None:
+    """Refuse what draws from the posterior cannot take into account."""
+    reason = None
+    if matches.clusters or not matches.has_counts:
+        reason = "assumes independent votes, without cluster and with weights that are counts"
+    elif alpha == 0:
+        reason = "needs a prior: a positive alpha, or a learned one"
+    elif len(matches.items) > SAMPLED_ITEMS:
+        reason = f"is limited to {SAMPLED_ITEMS} items; there are {len(matches.items):,}"
+    if reason is not None:
+        raise ValueError(f"intervals='sampled' {reason}.")
 
 
 def _sum_of_squares(weight: FloatVector) -> float:

@@ -11,9 +11,8 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from rankwise.core.types import FloatArray, FloatVector, IntVector
-from rankwise.leaderboard.comparisons import count_votes
+from rankwise.leaderboard.comparisons import Outcomes, count_votes
 from rankwise.leaderboard.links.base import Terms
-from rankwise.leaderboard.outcomes import Outcomes
 from rankwise.leaderboard.pair_model import PairModel
 
 # Eigenvalues of a cluster's information below this fraction of the largest are zero.

@@ -13,10 +13,32 @@ from scipy.sparse.csgraph import connected_components
 
 from rankwise import _native
 from rankwise.core.types import FloatArray, FloatVector, IntVector, ShortVector
-from rankwise.leaderboard.outcomes import Outcomes
 
 # Randomly compared items are at most this many steps apart; a chain of items can be longer.
 STEPS = 6
+
+
+@dataclass(frozen=True)
+class Outcomes:
+    """The weights of wins, losses and ties of the first item, per entry."""
+
+    wins: FloatVector
+    losses: FloatVector
+    ties: FloatVector
+
+    @cached_property
+    def total(self) -> FloatVector:
+        """The weight of each entry."""
+        return self.wins + self.losses + self.ties
+
+    @cached_property
+    def lead(self) -> FloatVector:
+        """Half of the wins minus half of the losses."""
+        return 0.5 * (self.wins - self.losses)
+
+    def scaled(self, factor: float) -> Outcomes:
+        """Return the weights times a factor."""
+        return Outcomes(factor * self.wins, factor * self.losses, factor * self.ties)
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,7 @@ from dataclasses import KW_ONLY, dataclass
 from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from rankwise.core.checks import check_positive
 from rankwise.core.stored import Array, Declaration, Value
@@ -15,10 +15,10 @@ from rankwise.leaderboard.base import BaseLeaderboard, check_confidence, check_i
 from rankwise.leaderboard.bradley_terry import BradleyTerry
 from rankwise.leaderboard.judge_model import JudgeVotes
 from rankwise.leaderboard.judge_uncertainty import JudgeState, JudgeUncertainty
-from rankwise.leaderboard.judges import fit_judges, warn_of_contrary
+from rankwise.leaderboard.judges import JudgeFit, fit_judges, warn_of_contrary
 from rankwise.leaderboard.matches import frame_columns, read_matches
 from rankwise.leaderboard.stored import are_judges, are_spreads
-from rankwise.leaderboard.table import Effect, LeaderboardRow
+from rankwise.leaderboard.table import Effect, LeaderboardRow, few_votes_note
 from rankwise.solvers import Monitor
 
 # With fewer votes per judge, debiased scores are too far apart, and intervals are those of the posterior.
@@ -117,12 +117,21 @@ class CrowdBradleyTerry(BaseLeaderboard):
         if matches.judges is None or matches.judge is None:
             raise ValueError("judge must be a column of labels, who voted; got None.")
         check_items(matches, "judge")
-        self._take_start(BradleyTerry(self.alpha).fit_matches(matches, is_start=True))
+        prior_sd = self._take_start(BradleyTerry(self.alpha).fit_matches(matches, is_start=True))
         found = fit_judges(
             JudgeVotes.count(matches), self.scores_, len(matches.judges),
-            has_orders=matches.result is not None, prior_sd=self._given_sd(), tol=self.tol,
+            has_orders=matches.result is not None, prior_sd=prior_sd, tol=self.tol,
             max_iter=self.max_iter, monitor=Monitor(self.verbose, self.callback),
         )  # fmt: skip
+        self._set_judges(matches.judges, found)
+        weight = np.ones(len(matches.judge)) if matches.weight is None else matches.weight
+        self.judge_votes_ = np.bincount(matches.judge, weight).astype(np.float64)
+        warn_of_contrary(self.judges_, found.model.signs)
+        self._store_result(found.result)
+        return self
+
+    def _set_judges(self, names: NDArray[Any], found: JudgeFit) -> None:
+        """Store the scores and the judges of a fit."""
         model, spreads, parameters = found.model, found.spreads, found.result.coef
         self._judges = (
             tuple(vars(model.votes).values()), model.signs,
@@ -130,18 +139,12 @@ class CrowdBradleyTerry(BaseLeaderboard):
         )  # fmt: skip
         scores, logs, orders = model.split(model.normalised(parameters))
         self.scores_ = scores - scores.mean()
-        self.judges_, self.judge_slopes_ = matches.judges, model.signs * np.exp(logs)
+        self.judges_, self.judge_slopes_ = names, model.signs * np.exp(logs)
         self.judge_order_effects_ = orders.copy()
         self.judge_spreads_ = spreads.slopes, spreads.orders if model.has_orders else 0.0
         if self.alpha is None:
             self.prior_sd_ = spreads.scores * float(np.exp(model.split(parameters)[1].mean()))
             self.alpha_ = 1.0 / (2.0 * self._votes * self.prior_sd_**2)
-        self.judge_votes_ = np.bincount(
-            matches.judge, np.ones(len(matches.judge)) if matches.weight is None else matches.weight
-        ).astype(np.float64)
-        warn_of_contrary(self.judges_, model.signs)
-        self._store_result(found.result)
-        return self
 
     def conflicts(self) -> Iterator[str]:
         """Yield the attributes of a file that contradict each other."""
@@ -182,4 +185,4 @@ class CrowdBradleyTerry(BaseLeaderboard):
         return JudgeUncertainty(len(self.items_), JudgeState(*self._judges), debias=False)
 
     def _note(self, rows: list[LeaderboardRow]) -> str:
-        return self._few_votes_note()
+        return few_votes_note(self.items_, *self._comparisons.per_item())

@@ -303,10 +303,6 @@ class DuelUncertainty(Uncertainty):
         """Return the covariance times columns."""
         return self._covariance @ columns
 
-    def meat_product(self, columns: FloatArray) -> FloatArray | None:
-        """Return None: the covariance is complete."""
-        return None
-
     def contrasts(self, targets: FloatArray) -> FloatArray:
         """Return contrasts of scores, relative to their mean."""
         return targets - targets.mean(axis=0)

@@ -10,8 +10,8 @@ from scipy.optimize import brentq
 from scipy.sparse.csgraph import breadth_first_order
 
 from rankwise.core.types import FloatArray, FloatVector, IntVector
+from rankwise.leaderboard.comparisons import Outcomes
 from rankwise.leaderboard.newton import CERTAIN, fitted
-from rankwise.leaderboard.outcomes import Outcomes
 from rankwise.leaderboard.pair_model import PairModel
 
 # Pseudo-votes are computed again until no parameter moves by more than this.

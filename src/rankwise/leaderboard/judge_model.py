@@ -11,10 +11,9 @@ from scipy.linalg import cho_solve
 
 from rankwise.core.types import FloatArray, FloatVector, IntVector
 from rankwise.leaderboard.clusters import ClusterCounts
-from rankwise.leaderboard.comparisons import laplacian
+from rankwise.leaderboard.comparisons import Outcomes, laplacian
 from rankwise.leaderboard.links.logistic import Logistic
 from rankwise.leaderboard.matches import Matches
-from rankwise.leaderboard.outcomes import Outcomes
 
 LINK, NO_SHAPE = Logistic(), np.zeros(0)
 

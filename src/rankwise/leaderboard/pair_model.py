@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from dataclasses import replace
 
 import numpy as np
@@ -9,12 +10,13 @@ from numpy.typing import NDArray
 from scipy.sparse.linalg import LinearOperator, cg
 
 from rankwise.core.types import FloatArray, FloatVector
-from rankwise.leaderboard.comparisons import Comparisons
+from rankwise.leaderboard.comparisons import Comparisons, Outcomes
 from rankwise.leaderboard.item_model import decrement_gap
 from rankwise.leaderboard.links.base import Link
-from rankwise.leaderboard.outcomes import Outcomes
 
 LARGEST_CONDITION = 1e13
+# Up to this number of parameters systems are solved directly.
+FEW_PARAMETERS = 100
 
 
 class PairModel:
@@ -148,17 +150,15 @@ class PairHessian:
         self._lower = self._upper.T
         ones = np.ones(self.n_items)
         self._degree = self._upper @ ones + self._lower @ ones
-        border = list(self._laplacian(model.features).T)
-        weighted = model.effect_columns * by_dd
-        rows = list(weighted) + ([] if by_d_shape is None else [by_d_shape])
-        border += [model.comparisons.signed_sums(row) for row in rows]
-        self._border = np.array(border).reshape(len(border), self.n_items)
-        corner = np.zeros((len(border),) * 2)
-        n_features = model.features.shape[1]
-        corner[:n_features] = (self._border @ model.features).T
-        corner[:, :n_features] = corner[:n_features].T
-        corner[n_features:, n_features:] = _effects(model, weighted, by_d_shape, by_shape)
-        self._corner = corner + np.diag(ridge[self.n_items :])
+        self._border, self._corner = np.zeros((0, self.n_items)), np.diag(ridge[self.n_items :])
+        if model.n_parameters > self.n_items:
+            weighted, n_features = model.effect_columns * by_dd, model.features.shape[1]
+            rows = list(weighted) + ([] if by_d_shape is None else [by_d_shape])
+            border = list(self._laplacian(model.features).T)
+            self._border = np.array(border + [model.comparisons.signed_sums(row) for row in rows])
+            self._corner[:n_features] += (self._border @ model.features).T
+            self._corner[n_features:, :n_features] = self._corner[:n_features, n_features:].T
+            self._corner[n_features:, n_features:] += _effects(model, weighted, by_d_shape, by_shape)
         self._ridge = ridge[: self.n_items]
         self.diagonal = np.concatenate([self._degree + self._ridge, np.diag(self._corner)])
 
@@ -176,13 +176,19 @@ class PairHessian:
     def solve(self, target: FloatVector, tol: float) -> FloatVector:
         """Return the centred solution, by conjugate gradients to a residual of `tol` times the target.
 
-        The diagonal is the preconditioner. The vector of equal scores is an eigenvector with eigenvalue
-        `ridge`, often 0; a shift of this eigenvalue changes only the mean of the solution.
+        Few parameters have a direct solution, unless the matrix is singular. The diagonal is the
+        preconditioner. The vector of equal scores is an eigenvector with eigenvalue `ridge`, often 0; a shift
+        of this eigenvalue changes only the mean of the solution.
         """
         size, inverse = len(self.diagonal), 1.0 / self.diagonal
-        matrix = LinearOperator((size, size), matvec=self._shifted, dtype=np.float64)
-        scaled = LinearOperator((size, size), matvec=lambda v: inverse * v, dtype=np.float64)
-        solution, _ = cg(matrix, target, rtol=tol, maxiter=10 * size, M=scaled)
+        solution = None
+        if size <= FEW_PARAMETERS:
+            with contextlib.suppress(np.linalg.LinAlgError):
+                solution = np.asarray(np.linalg.solve(self.dense(self._shift), target), dtype=np.float64)
+        if solution is None:
+            matrix = LinearOperator((size, size), matvec=self._shifted, dtype=np.float64)
+            scaled = LinearOperator((size, size), matvec=lambda v: inverse * v, dtype=np.float64)
+            solution, _ = cg(matrix, target, rtol=tol, maxiter=10 * size, M=scaled)
         solution[: self.n_items] -= solution[: self.n_items].mean()
         return solution
 
@@ -239,8 +245,11 @@ class PairHessian:
 
     def dense(self, shift: float = 0.0) -> FloatArray:
         """Return the matrix, with `shift` added between all items."""
-        items = np.diag(self._degree + self._ridge) - self._upper.toarray() - self._lower.toarray()
-        return np.block([[items + shift, self._border.T], [self._border, self._corner]])
+        upper = self._upper.toarray()
+        items = np.diag(self._degree + self._ridge) + shift - upper - upper.T
+        if not len(self._corner):
+            return items
+        return np.block([[items, self._border.T], [self._border, self._corner]])
 
     def centred_scores(self, parameters: FloatArray) -> FloatArray:
         """Return the scores u + X beta of each column of parameters, minus their mean."""

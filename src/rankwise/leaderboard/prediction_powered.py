@@ -13,7 +13,7 @@ from rankwise.leaderboard.bradley_terry import BradleyTerry
 from rankwise.leaderboard.duels import DuelUncertainty, fit_duels, read_duels, warn_of_few_votes
 from rankwise.leaderboard.matches import frame_columns
 from rankwise.leaderboard.stored import are_covariances
-from rankwise.leaderboard.table import LeaderboardRow
+from rankwise.leaderboard.table import LeaderboardRow, few_votes_note
 from rankwise.solvers import Monitor
 
 
@@ -91,8 +91,7 @@ class PredictionPoweredBradleyTerry(BaseLeaderboard):
             raise ValueError("judge_outcome needs outcome, the human votes; got None.")
         matches, duels = read_duels(*(columns[name] for name in ("a", "b", "outcome", "judge_outcome")))
         check_items(matches, "judge_outcome")
-        self._take_start(BradleyTerry(self.alpha).fit_matches(matches, is_start=True))
-        sd = self._given_sd() or self.prior_sd_
+        sd = self._take_start(BradleyTerry(self.alpha).fit_matches(matches, is_start=True)) or self.prior_sd_
         assert sd is not None
         is_linked = len(self.groups_[0]) == len(self.items_)
         alone = fit_duels(duels, self.scores_, sd, weight=0.0, debias=is_linked)
@@ -132,4 +131,5 @@ class PredictionPoweredBradleyTerry(BaseLeaderboard):
         if self.judge_gain_ < 0.005:
             gain = "do not make intervals shorter than"
         agreement = f"it agrees with humans on {self.judge_agreement_:.0%} of their duels."
-        return f"{votes} {gain} {humans}; {agreement} {self._few_votes_note()}".strip()
+        few = few_votes_note(self.items_, *self._comparisons.per_item())
+        return f"{votes} {gain} {humans}; {agreement} {few}".strip()

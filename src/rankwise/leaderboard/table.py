@@ -12,6 +12,7 @@ from scipy.stats import norm, t
 from rankwise.core.results import Column, ResultTable
 from rankwise.core.text import listed
 from rankwise.core.types import FloatArray, FloatVector, IntVector
+from rankwise.leaderboard.firth import FEW
 from rankwise.leaderboard.links.logistic import Logistic
 from rankwise.leaderboard.uncertainty import normal_draws
 
@@ -31,6 +32,23 @@ class Effect(NamedTuple):
     standard_error: float
     low: float
     high: float
+
+
+class ScoreDifference(NamedTuple):
+    """A difference of two scores, its standard error and confidence interval, and P(it is above 0).
+
+    `probability` is that of the posterior, and the interval does not use a prior, so they can disagree.
+    Scores have independent normal priors of one standard deviation, which has a half-normal prior of scale 1,
+    or is that of a given `alpha`; with alpha=0 the prior is flat. The probability is right on average over
+    such boards. If the scores are in two groups of nearly equal items, it is too far from 1/2 for items of
+    the same group. With clusters, the distribution is Student's t.
+    """
+
+    difference: float
+    standard_error: float
+    low: float
+    high: float
+    probability: float
 
 
 class LeaderboardRow(NamedTuple):
@@ -179,6 +197,21 @@ def shrunk_note(rows: Sequence[LeaderboardRow]) -> str:
         f"The prior pulls the {noun} of {listed(outside, LISTED)} towards the mean, out of {whose}, which "
         f"{'does' if len(outside) == 1 else 'do'} not use the prior."
     )
+
+
+def few_votes_note(items: NDArray[Any], matches: FloatVector, wins: FloatVector) -> str:
+    """Return a sentence on the items with few wins or losses, if there are any.
+
+    Examples
+    --------
+    >>> few_votes_note(np.array(["x", "y"]), np.array([20.0, 20.0]), np.array([17.0, 10.0]))
+    'Items with fewer than 5 wins or losses may have too short intervals: x.'
+    """
+    few = items[np.minimum(wins, matches - wins) < FEW].tolist()
+    if not few:
+        return ""
+    names = listed([str(name) for name in few], LISTED)
+    return f"Items with fewer than {FEW:g} wins or losses may have too short intervals: {names}."
 
 
 def drawn_ends(rows: Sequence[Any]) -> tuple[FloatVector, FloatVector]:

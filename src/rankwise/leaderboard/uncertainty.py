@@ -11,8 +11,8 @@ from scipy.stats import norm, t
 
 from rankwise.core.types import FloatArray, FloatVector, IntVector
 from rankwise.leaderboard.clusters import ClusterCounts, ClusterScores
+from rankwise.leaderboard.comparisons import Outcomes
 from rankwise.leaderboard.firth import Profiles
-from rankwise.leaderboard.outcomes import Outcomes
 from rankwise.leaderboard.pair_model import PairModel
 from rankwise.leaderboard.posterior import PosteriorSample
 
@@ -49,6 +49,7 @@ class Uncertainty:
 
     # With profiles, scores are relative to their reference, and some intervals are not of the Wald type.
     profiles: Profiles | None = None
+    _squares: Outcomes | None = None
 
     def __init__(
         self,
@@ -407,6 +408,24 @@ def pair_variances(
     targets[first, columns] += 1.0
     targets[second, columns] -= 1.0
     return uncertainty.variances(uncertainty.contrasts(targets))
+
+
+def predictive_variances(
+    posterior: Uncertainty, first: IntVector, second: IntVector, prior: float, *, dense: int, block: int
+) -> FloatVector:
+    """Return the variance of each difference; an unknown score, with the number -1, has that of the prior."""
+    n = posterior.n_items
+    known, one_known = (first >= 0) & (second >= 0), (first >= 0) != (second >= 0)
+    found = np.full(len(first), 2.0 * prior)
+    found[known] = pair_variances(posterior, first[known], second[known], dense=dense, block=block)
+    other = np.maximum(first, second)[one_known]
+    if n > dense:
+        found[one_known] = prior + 1.0 / (posterior.hessian.diagonal[other] * posterior.votes)
+    elif len(other):
+        # The mean of the scores, which matches do not determine, has the variance of the prior.
+        errors = score_errors(posterior, other, dense=dense, block=block)
+        found[one_known] = prior + prior / n + errors**2
+    return found
 
 
 def critical_values(confidence: float, freedom: FloatVector) -> FloatVector:

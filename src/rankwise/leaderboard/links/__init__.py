@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from rankwise.core.checks import check_choice
 from rankwise.leaderboard.links.base import Link, Terms
-from rankwise.leaderboard.outcomes import Outcomes
+from rankwise.leaderboard.comparisons import Outcomes
 from rankwise.leaderboard.links.davidson import Davidson
 from rankwise.leaderboard.links.logistic import Logistic
 from rankwise.leaderboard.links.probit import Probit

@@ -8,8 +8,7 @@ from typing import NamedTuple
 import numpy as np
 
 from rankwise.core.types import FloatArray, FloatVector
-from rankwise.leaderboard.comparisons import Comparisons
-from rankwise.leaderboard.outcomes import Outcomes
+from rankwise.leaderboard.comparisons import Comparisons, Outcomes
 
 # The smallest difference at which the ratio of `Link.pseudo_votes`, which is 0 / 0 at 0, is computed.
 NEAR_ZERO = 1e-3

@@ -6,9 +6,9 @@ import numpy as np
 from scipy.special import expit, log_softmax
 
 from rankwise.core.types import FloatArray, FloatVector
+from rankwise.leaderboard.comparisons import Outcomes
 from rankwise.leaderboard.links.base import Link, Terms
 from rankwise.leaderboard.links.logistic import Logistic
-from rankwise.leaderboard.outcomes import Outcomes
 
 
 class Davidson(Link):

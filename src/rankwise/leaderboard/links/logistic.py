@@ -7,9 +7,8 @@ from scipy.special import expit
 
 from rankwise import _native
 from rankwise.core.types import FloatArray, FloatVector
-from rankwise.leaderboard.comparisons import Comparisons
+from rankwise.leaderboard.comparisons import Comparisons, Outcomes
 from rankwise.leaderboard.links.base import Link, Terms
-from rankwise.leaderboard.outcomes import Outcomes
 
 
 class Logistic(Link):

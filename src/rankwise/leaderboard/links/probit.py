@@ -6,8 +6,8 @@ import numpy as np
 from scipy.special import log_ndtr
 
 from rankwise.core.types import FloatArray, FloatVector
+from rankwise.leaderboard.comparisons import Outcomes
 from rankwise.leaderboard.links.base import Link, Terms
-from rankwise.leaderboard.outcomes import Outcomes
 
 
 class Probit(Link):
