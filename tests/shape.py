@@ -56,6 +56,11 @@ def loose_modules():
     return sorted(path for path in modules() if "/" not in path and path != "__init__.py")
 
 
+def packages():
+    """The folders of the library."""
+    return sorted({path.split("/")[0] for path in modules() if "/" in path})
+
+
 def methods():
     """The number of methods of each class."""
     return {
