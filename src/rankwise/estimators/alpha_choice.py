@@ -57,6 +57,10 @@ class ChoosesAlpha(BaseRanker):
         parameters = self.get_params(deep=False)
         return self.plain(alpha=alpha, **{name: parameters[name] for name in known if name in parameters})
 
+    def default_folds(self, n_rows: int) -> int:
+        """Return the number of folds if none is given."""
+        return DEFAULT_FOLDS
+
     def _held_out(self, problem: Problem, y: Any, qid: ArrayLike | None) -> Folds:
         """Return the folds to be, which know what they are judged by."""
         scoring = self.default_scoring if self.scoring is None else self.scoring
@@ -81,7 +85,8 @@ class ChoosesAlpha(BaseRanker):
     def _split(self, folds: Folds, y: Any, qid: ArrayLike | None, validation: Any) -> None:
         """Make the folds of `cv`, or take the validation rows as the only one."""
         if validation is None:
-            folds.split(DEFAULT_FOLDS if self.cv is None else self.cv, y, qid, seed_of(self.random_state))
+            cv = self.default_folds(folds.problem.X.shape[0]) if self.cv is None else self.cv
+            folds.split(cv, y, qid, seed_of(self.random_state))
         else:
             folds.splits = [read_validation(self, validation)]
 

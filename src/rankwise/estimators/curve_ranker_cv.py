@@ -5,6 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from numpy.typing import ArrayLike
+
+from rankwise.estimators.alpha_choice import DEFAULT_FOLDS
 from rankwise.estimators.curve_ranker import BaseCurveRanker, CurveRanker
 from rankwise.estimators.pairwise import PairwiseRankerCV
 from rankwise.estimators.parameters import (
@@ -16,6 +19,13 @@ from rankwise.estimators.parameters import (
     Randomness,
     Verbosity,
 )
+from rankwise.model_selection.folds import Folds
+from rankwise.model_selection.tunable import Problem
+
+# From this number of rows on there are three folds: each fold bins its rows and has fits of its own.
+MANY_ROWS, FOLDS_OF_MANY = 5000, 3
+# The tolerance of their fits: certified fits choose the same alpha, in twice the time.
+COMPARED_TOL = 1e-2
 
 
 @dataclass(eq=False, repr=False)
@@ -39,9 +49,9 @@ class CurveRankerCV(
     alphas : array, optional
         Candidates; by default powers of ten relative to the scale of the data, visited as in `RankSVMCV`.
         At the first, the range of the scores is about one margin.
-    cv : int, splitter or iterable of (train, test)
-        An int assigns queries (rows, if there are no queries) to folds at random, the same in each fit unless
-        `random_state` changes.
+    cv : int, splitter or iterable of (train, test), optional
+        By default five folds, or three from 5,000 rows on. An int assigns queries (rows, if there are no
+        queries) to folds at random, the same in each fit unless `random_state` changes.
     scoring : str, callable or scikit-learn scorer, optional
         The measure to choose alpha by, as in `RankSVMCV`.
     loss, n_bins, ... :
@@ -63,6 +73,16 @@ class CurveRankerCV(
     """
 
     plain = CurveRanker
+
+    def default_folds(self, n_rows: int) -> int:
+        """Return five folds, or three of many rows."""
+        return FOLDS_OF_MANY if n_rows >= MANY_ROWS else DEFAULT_FOLDS
+
+    def _held_out(self, problem: Problem, y: Any, qid: ArrayLike | None) -> Folds:
+        folds = super()._held_out(problem, y, qid)
+        if problem.X.shape[0] >= MANY_ROWS:
+            folds.model.set_params(tol=max(self.tol, COMPARED_TOL))
+        return folds
 
     def with_alpha(self, alpha: float) -> Any:
         """Return the estimator for one alpha, with the names and the categories of the columns."""
