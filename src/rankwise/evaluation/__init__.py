@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from rankwise.evaluation.paired import (
         Difference as Difference,
     )
-    from rankwise.evaluation.reliability import (
+    from rankwise.evaluation.reliability_diagram import (
         Reliability as Reliability,
         reliability as reliability,
     )

@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike
 from rankwise.core.text import share
 from rankwise.evaluation.models import log_odds_of
 from rankwise.evaluation.names import model_name
-from rankwise.evaluation.reliability import Reliability, reliability
+from rankwise.evaluation.reliability_diagram import Reliability, reliability
 from rankwise.report.display import Display
 from rankwise.report.marks import Axis, Bars, Dots, Line, Mark, Picture
 
