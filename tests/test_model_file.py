@@ -715,8 +715,8 @@ from rankwise.io.model_file import load_model, save_model
 
 path, step = sys.argv[1], int(sys.argv[2])
 model = RankSVM(kernel="rbf").fit(np.eye(3), [0, 1, 2])
-model.basis_, model.n_features_in_ = np.zeros((5000, 20)), 20
-model.basis_indices_, model.dual_coef_ = np.arange(5000), np.zeros(5000)
+model.basis_, model.n_features_in_ = np.zeros((1000, 20)), 20
+model.basis_indices_, model.dual_coef_ = np.arange(1000), np.zeros(1000)
 save_model(model, path)
 
 def save_until(last_line):

@@ -25,6 +25,7 @@ from rankwise import (
     OrdinalSVM,
     RankLogistic,
     RankRLS,
+    RankRLSCV,
     RankSVM,
     RankSVMCV,
     _native,
@@ -383,13 +384,16 @@ def test_scores_on_dask_are_those_in_memory():
         np.testing.assert_array_equal(model.predict(array.from_array(X, chunks=chunks)).compute(), expected)
 
 
-@pytest.mark.parametrize("kernel", ["linear", "rbf", "poly"])
-def test_held_out_rows_that_are_equal_tie(kernel):
+@pytest.mark.parametrize(
+    ("kind", "kernel"),
+    [(RankSVMCV, "linear"), (RankSVMCV, "rbf"), (RankSVMCV, "poly"), (RankRLSCV, "linear")],
+)
+def test_held_out_rows_that_are_equal_tie(kind, kernel):
     X, y = rows(48, 25), np.arange(48.0)
     X[30:] = X[30]
     folds = [(np.arange(30), np.arange(30, 48))]
     with pytest.warns(EdgeOfGridWarning):
-        search = RankSVMCV(alphas=[1.0, 1e-2, 1e-4], cv=folds, kernel=kernel).fit(X, y)
+        search = kind(alphas=[1.0, 1e-2, 1e-4], cv=folds, kernel=kernel).fit(X, y)
     np.testing.assert_array_equal(search.cv_errors_, 0.5)
 
 
