@@ -544,6 +544,11 @@ def test_the_command_takes_least_squares_for_trees_alone(files, tmp_path, capsys
     assert "with --method rank-svm; got least-squares" in capsys.readouterr().err
 
 
+def test_an_alpha_is_refused(files, tmp_path, capsys):
+    assert main(["train", str(files / "train.txt"), "-o", str(tmp_path / "m"), *METHOD, "--alpha", "1"]) == 2
+    assert "--alpha cannot be used with --method boosted" in capsys.readouterr().err
+
+
 def test_the_report_explains_pairs_by_the_trees(files):
     model = load_model(files / "model.json")
     page = Page(Report(model, X, Y, np.sort(QID), pair=(0, 1)).to_html())

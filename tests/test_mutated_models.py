@@ -304,3 +304,12 @@ def test_a_singular_covariance_is_a_sentence():
     model.alpha_ = 1e-308
     with pytest.raises(ValueError, match="is singular to double precision"):
         model.leaderboard()
+
+
+def test_counts_of_clusters_of_unequal_lengths_are_refused(tmp_path):
+    model = BradleyTerry().fit(list("abc") * 8, list("bca") * 8, cluster=np.arange(24) % 12)
+    ((cluster, *counts),) = model._clusters
+    model._clusters = ((cluster[1:], *counts),)
+    save_model(model, tmp_path / "model.json")
+    with pytest.raises(ModelFileError, match="_clusters is invalid or inconsistent"):
+        load_model(tmp_path / "model.json")
