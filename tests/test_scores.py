@@ -34,7 +34,7 @@ from rankwise import (
 )
 from rankwise.core.threads import one_blas_thread
 from rankwise.data.scores import canonical_csr, compared_scores, owned_rows, row_scores
-from rankwise.kernels import kernel_scores
+from rankwise.functions.kernel_values import kernel_scores
 from rankwise.model_selection import EdgeOfGridWarning
 from sparse_forms import in_halves
 

@@ -5,8 +5,8 @@ import numpy as np
 import reference
 from attack.draws import choice
 from rankwise import Preferences
-from rankwise.metrics.concordance import concordance_estimate
-from rankwise.metrics.intervals import error_estimate
+from rankwise.evaluation.concordance import concordance_estimate
+from rankwise.evaluation.intervals import error_estimate
 
 STEP = 1e-5
 
