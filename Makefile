@@ -106,6 +106,7 @@ bench: $(VENV)/.dev ## Run every benchmark in its quick mode
 	@set -e; for script in $(BENCHMARKS); do echo "== $$script"; $(BIN)/python $$script --quick; done
 
 docs: $(VENV)/.docs ## Run the gallery, build docs/_build/html/ with warnings as errors, and test the pages
+	rm -rf docs/generated
 	$(TEST_ENV) $(BIN)/python -m sphinx -W --keep-going -q -b html docs docs/_build/html
 	$(TEST_ENV) $(BIN)/python -m pytest -q docs/tests
 

@@ -7,6 +7,13 @@ import pytest
 from rankwise.cli.main import main
 
 
+def run(capsys, *arguments):
+    """Run a command that must end well; return its JSON."""
+    capsys.readouterr()
+    assert main([*map(str, arguments), "--json"]) == 0, capsys.readouterr().err
+    return json.loads(capsys.readouterr().out)
+
+
 def result_of(capsys, *arguments):
     """Run a command that must end well; return its JSON without times, and its notes."""
     capsys.readouterr()

@@ -10,7 +10,7 @@ from attack import __main__ as command
 from attack.kinds import KINDS
 from attack.runner import MOST_FINDS, Attack, repeat
 
-CASES = {"losses": 2, "leave_out": 4, "tables": 4}
+CASES = {"leave_out": 4, "tables": 4}
 # Kills of processes take long; those of trainings are in `test_cli_scripts.py`.
 QUICK = [kind for kind in KINDS if kind != "kills"]
 

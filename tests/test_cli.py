@@ -4,7 +4,6 @@ import gzip
 import json
 import shlex
 import signal
-from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -15,12 +14,13 @@ from threadpoolctl import threadpool_info, threadpool_limits
 
 import reference
 import reference_metrics
+from commands import run
 from rankwise import HullRanker, OrdinalSVM, RankRLS, RankSVM, RankSVMCV
 from rankwise.cli.main import build_parser, main
 from rankwise.cli.output import Progress
 from rankwise.cli.svm_rank import classify, learn
 from rankwise.datasets import make_ranking, make_search
-from rankwise.evaluation import compare, compare_values
+from rankwise.evaluation import compare_values
 from rankwise.io.model_file import load_model, model_info
 from rankwise.io.svmlight import dump_svmlight
 from rankwise.metrics import ranking_error
@@ -51,13 +51,6 @@ def parts(rows):
     X, y, qid = rows
     train = qid <= 10
     return X[train], y[train], qid[train], X[~train], y[~train], qid[~train]
-
-
-def run(capsys, *arguments):
-    """Run a command that must end well; give its JSON."""
-    capsys.readouterr()
-    assert main([*map(str, arguments), "--json"]) == 0, capsys.readouterr().err
-    return json.loads(capsys.readouterr().out)
 
 
 def fails(capsys, code, *arguments):
@@ -225,36 +218,32 @@ def test_hulls_are_separated(folder, parts, tmp_path, capsys):
     assert np.shape(tuned["errors"]) == (2, 2)
 
 
-@pytest.mark.parametrize(
-    ("method", "estimator"),
-    [
-        (["rank-svm", "--loss", "squared-hinge"], partial(RankSVM, loss="squared_hinge")),
-        (["rank-rls"], RankRLS),
-    ],
-)
-def test_tuning_equals_a_loop_over_folds_and_alphas(method, estimator, folder, parts, tmp_path, capsys):
+def test_tuning_gives_the_errors_of_the_class_that_searches(folder, parts, tmp_path, capsys):
     X, y, qid, *_ = parts
-    tune = ["tune", folder / "train.txt", "--method", *method, "--alphas", "0.001,1,0.1", "--folds", "3"]
+    tune = [
+        "tune",
+        folder / "train.txt",
+        "--loss",
+        "squared-hinge",
+        "--alphas",
+        "0.001,1,0.1",
+        "--folds",
+        "3",
+    ]
     tune += ["--scale", "standard", "--tol", "1e-9", "--seed", "7"]
     values = run(capsys, *tune)
-    expected = np.empty((3, 3))
-    folds = QueryKFold(3, shuffle=True, random_state=7).split(X, y, groups=qid)
-    scaled = StandardScaler().fit_transform(X)  # as in a pipeline before a CV class
-    for k, (train, test) in enumerate(folds):
-        for i, alpha in enumerate([1, 0.1, 0.001]):
-            model = estimator(alpha, tol=1e-9).fit(scaled[train], y[train], qid=qid[train])
-            expected[i, k] = ranking_error(y[test], model.predict(scaled[test]), qid[test])
-    assert values["alphas"] == [1, 0.1, 0.001]
-    np.testing.assert_allclose(values["errors"], expected, atol=1e-12)
-    np.testing.assert_allclose(values["mean_error"], expected.mean(axis=1))
-    np.testing.assert_allclose(values["std_error"], expected.std(axis=1))
-    best = [1, 0.1, 0.001][int(np.argmin(expected.mean(axis=1)))]
-    assert values["best_alpha"] == best
+    folds = QueryKFold(3, shuffle=True, random_state=7)
+    expected = RankSVMCV([1, 0.1, 0.001], loss="squared_hinge", tol=1e-9, cv=folds)
+    expected.fit(StandardScaler().fit_transform(X), y, qid=qid)
+    assert (values["alphas"], values["best_alpha"]) == ([1, 0.1, 0.001], expected.alpha_)
+    np.testing.assert_allclose(values["errors"], expected.cv_errors_, atol=1e-12)
+    np.testing.assert_allclose(values["mean_error"], expected.cv_errors_.mean(axis=1))
+    np.testing.assert_allclose(values["std_error"], expected.cv_errors_.std(axis=1))
     written = run(capsys, *tune, "-o", tmp_path / "m.json")
     assert written["errors"] == values["errors"]
-    assert load_model(tmp_path / "m.json")[-1].alpha_ == best
+    assert load_model(tmp_path / "m.json")[-1].alpha_ == expected.alpha_
     trained = run(capsys, "train", *tune[1:], "--tune", "-o", tmp_path / "m.json")
-    assert trained["alpha"] == best
+    assert trained["alpha"] == expected.alpha_
     assert trained["cross_validation"]["errors"] == values["errors"]
 
 
@@ -352,18 +341,6 @@ def test_negative_labels_have_no_ndcg_and_undefined_is_null(tmp_path, capsys):
     assert values["per_query"][1]["error"] == [None]
 
 
-def test_two_models_are_compared_on_a_single_query(tmp_path, capsys):
-    (tmp_path / "data.txt").write_text("0 1:1\n1 1:2\n2 1:1\n0 1:2\n1 1:3\n2 1:0\n")
-    (tmp_path / "a.txt").write_text("1\n2\n3\n0\n2\n1\n")
-    (tmp_path / "b.txt").write_text("3\n2\n1\n0\n1\n1\n")
-    files = [tmp_path / name for name in ("a.txt", "data.txt", "b.txt")]
-    values = run(capsys, "evaluate", *files[:2], "--against", files[2], "--metrics", "error")
-    y, a, b = np.array([0, 1, 2, 0, 1, 2]), [1, 2, 3, 0, 2, 1], [3, 2, 1, 0, 1, 1]
-    found = compare(y, {"a": a, "b": b}, measures="error").differences[0]
-    (difference,) = values["differences"]
-    assert (difference["measure"], difference["p"]) == ("error", pytest.approx(found.p))
-
-
 def oddly_written(text, rows):
     """The same rows with string queries in another order, comments, blank lines, CRLF and more."""
     lines = []
@@ -451,17 +428,6 @@ def test_models_of_svmrank_keep_the_shift_of_a_scaler(folder, tmp_path, capsys):
         assert main(["predict", str(path), str(folder / "test.txt")]) == 0
         scores.append([float(line) for line in capsys.readouterr().out.splitlines()])
     np.testing.assert_allclose(scores[0], scores[1], atol=1e-12)
-
-
-def test_models_of_svmrank_predict_the_same(folder, tmp_path, capsys):
-    main(
-        ["export", str(folder / "model.json"), "-o", str(tmp_path / "model.dat"), "--format", "svmrank", "-q"]
-    )
-    outputs = []
-    for model in folder / "model.json", tmp_path / "model.dat":
-        assert main(["predict", str(model), str(folder / "test.txt"), "-q"]) == 0
-        outputs.append(capsys.readouterr().out)
-    assert outputs[0] == outputs[1] != ""
 
 
 WRONG_USAGE = {

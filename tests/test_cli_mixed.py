@@ -1,7 +1,6 @@
 """Tables with words, booleans, dates, gaps and an id in the commands: the same as in Python."""
 
 import datetime
-import json
 
 import numpy as np
 import pandas as pd
@@ -12,6 +11,7 @@ from sklearn.impute import SimpleImputer
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
+from commands import run
 from rankwise import (
     AutoRanker,
     BoostedRanker,
@@ -100,12 +100,6 @@ def folder(tmp_path_factory):
     write(wines(), path / "wines.csv")
     write(wines(80, seed=1), path / "later.csv")
     return path
-
-
-def run(capsys, *arguments):
-    capsys.readouterr()
-    assert main([*map(str, arguments), "--json"]) == 0, capsys.readouterr().err
-    return json.loads(capsys.readouterr().out)
 
 
 def fails(capsys, code, *arguments):

@@ -1,11 +1,10 @@
 """Grades from the shell: the choice of alpha, labels, probabilities and measures of grades."""
 
-import json
-
 import numpy as np
 import pandas as pd
 import pytest
 
+from commands import run
 from rankwise import OrdinalSVM, OrdinalSVMCV, load_model, save_model
 from rankwise.cli.main import main
 from rankwise.datasets import make_ordinal, make_ranking
@@ -32,13 +31,6 @@ def data(rows, tmp_path_factory):
     frame.assign(grade=np.array(WORDS)[y]).to_csv(folder / "words.csv", index=False)
     frame.assign(grade=y).to_csv(folder / "numbers.csv", index=False)
     return folder
-
-
-def run(capsys, *arguments):
-    """Run a command that must end well; return its JSON."""
-    capsys.readouterr()
-    assert main([*map(str, arguments), "--json"]) == 0, capsys.readouterr().err
-    return json.loads(capsys.readouterr().out)
 
 
 def refusal(capsys, *arguments):

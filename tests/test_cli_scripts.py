@@ -115,7 +115,6 @@ def test_a_whole_session_with_pipes(folder, tmp_path):
 def test_exit_codes_of_processes(tmp_path):
     said = run("rankwise", "train", tmp_path / "none.txt", "-o", tmp_path / "m.json", code=1).stderr
     assert said == f"rankwise: {str(tmp_path / 'none.txt')!r}: No such file or directory.\n"
-    assert "usage" in run("rankwise", "train", code=2).stderr
     assert "-w must be 3" in run("svm_rank_learn", "-w", "9", "a", "b", code=2).stderr
 
 
@@ -141,10 +140,12 @@ def test_a_reader_may_close_the_pipe_before_all_is_written(predict, folder, tmp_
 
 
 @unix
-def test_scores_may_go_to_the_device_of_standard_output(folder, tmp_path):
+def test_scores_may_go_to_the_device_of_standard_output(folder, tmp_path, capsys):
     assert main(["train", str(folder / "train.txt"), "-o", str(tmp_path / "m.json"), "-q"]) == 0
-    predict = ["predict", tmp_path / "m.json", folder / "train.txt", "-q"]
-    assert run("rankwise", *predict, "-o", "/dev/stdout").stdout == run("rankwise", *predict).stdout
+    predict = ["predict", str(tmp_path / "m.json"), str(folder / "train.txt"), "-q"]
+    capsys.readouterr()
+    assert main(predict) == 0
+    assert run("rankwise", *predict, "-o", "/dev/stdout").stdout == capsys.readouterr().out
 
 
 @unix

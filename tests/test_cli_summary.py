@@ -1,12 +1,11 @@
 """`rankwise summary` and `rankwise rank`."""
 
-import json
-
 import numpy as np
 import pandas as pd
 import pytest
 
 import rankwise
+from commands import run
 from rankwise import load_model
 from rankwise.cli.main import main
 from rankwise.io.svmlight import dump_svmlight
@@ -27,12 +26,6 @@ def folder(tmp_path_factory):
 
 
 TRAIN = ("--features", "age,dose,noise", "--method", "rank-logistic", "--scale", "standard", "-q")
-
-
-def run(capsys, *arguments):
-    capsys.readouterr()
-    assert main([*map(str, arguments), "--json"]) == 0, capsys.readouterr().err
-    return json.loads(capsys.readouterr().out)
 
 
 def trained(folder, name, *options):

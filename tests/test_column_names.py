@@ -1,13 +1,12 @@
 """Names decide columns: in tables, frames, pipelines, on Dask, in model files and in comparisons."""
 
-import json
-
 import numpy as np
 import pandas as pd
 import pytest
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
+from commands import run
 from rankwise import BoostedRanker, CurveRanker, Preferences, RankLogistic, RankSVM, load_model, save_model
 from rankwise.cli.main import main
 from rankwise.metrics import concordance_index, ranking_error
@@ -44,12 +43,6 @@ def folder(table, tmp_path, monkeypatch):
 def fitted(model, table, columns=COLUMNS):
     name = f"{model.steps[-1][0]}__qid" if hasattr(model, "steps") else "qid"
     return model.fit(table[columns], table["y"], **{name: table["q"]})
-
-
-def run(capsys, *arguments):
-    capsys.readouterr()
-    assert main([*arguments, "--json"]) == 0, capsys.readouterr().err
-    return json.loads(capsys.readouterr().out)
 
 
 @pytest.mark.parametrize("kind", MODELS)

@@ -33,22 +33,25 @@ PATTERNS = {
 def extended(preferences, scores, direction):
     """Value, gradient and Hessian over all pairs in extended precision, and the size of the terms."""
     better, worse, _, weight = preferences.pairs()
-    W = np.zeros((len(scores), len(scores)), np.longdouble)
-    W[better, worse] = weight / weight.max()
-    W /= W.sum()
+    w = (weight / weight.max()).astype(np.longdouble)
+    w /= w.sum()
     s, v = scores.astype(np.longdouble), direction.astype(np.longdouble)
-    d = s[:, None] - s
+    d = s[better] - s[worse]
     e = np.exp(-np.abs(d))
-    value = np.sum(W * (np.maximum(-d, 0) + np.log1p(e)))
-    push = W * np.where(d > 0, e, 1) / (1 + e)
-    stiffness = W * e / (1 + e) ** 2
-    stiffness += stiffness.T
+    loss = np.log1p(e)
+    stiffness = w * e / (1 + e) ** 2
+
+    def by_row(values, sign):
+        square = np.zeros((len(s), len(s)), np.longdouble)
+        square[better, worse] = values
+        return square.sum(axis=1) + sign * square.sum(axis=0)
+
     return {
-        "value": value,
-        "gradient": push.sum(axis=0) - push.sum(axis=1),
-        "diagonal": stiffness.sum(axis=1),
-        "product": (stiffness * (v[:, None] - v)).sum(axis=1),
-        "terms": np.sum(W * (np.abs(d) + np.log1p(e))),
+        "value": w @ (np.maximum(-d, 0) + loss),
+        "gradient": by_row(-w * np.where(d > 0, e, 1) / (1 + e), -1),
+        "diagonal": by_row(stiffness, 1),
+        "product": by_row(stiffness * (v[better] - v[worse]), -1),
+        "terms": w @ (np.abs(d) + loss),
     }
 
 

@@ -71,10 +71,10 @@ def fitted():
     names = np.array(list("pqrs"))
     winner, loser = names[LABELS], names[LABELS + 1]
     yield BradleyTerry().fit(winner, loser)
-    yield BradleyTerry(ties="davidson", order_effect=True).fit(
-        winner, loser, outcome=["win", "tie", "loss", "win"] * 3
-    )
-    yield BradleyTerry().fit(winner, loser, cluster=(LABELS, np.arange(len(LABELS)) % 5))
+    outcome = ["win", "tie", "loss", "win"] * 3
+    yield BradleyTerry(ties="davidson", order_effect=True).fit(winner, loser, outcome=outcome)
+    clusters = np.arange(len(LABELS)) % 4, np.arange(len(LABELS)) % 5
+    yield BradleyTerry().fit(winner, loser, outcome=outcome, cluster=clusters)
     yield BradleyTerry().fit(winner, loser, np.linspace(0.5, 1.9, len(LABELS)))
     yield BradleyTerry().fit(winner, loser, features={name: [k, k * k / 2] for k, name in enumerate("pqrs")})
     yield BradleyTerry(link="probit").fit(winner, loser, covariates={"z": np.cos(np.arange(len(LABELS)))})
@@ -189,19 +189,22 @@ def takes_roots(model):
     return arguments.get("kernel") == "poly" and arguments["degree"] % 1 != 0
 
 
-@pytest.fixture(scope="module")
-def originals(tmp_path_factory):
-    """The header and the arrays of files of released versions and of new ones, by name."""
-    folder = tmp_path_factory.mktemp("originals")
+def read_originals(folder):
+    """Return the header and the arrays of files of released versions and of new ones, by name."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # some of the few rows are hard to learn
         for number, model in enumerate(fitted()):
             save_model(model, folder / f"{number}-{type(model).__name__}.json")
-    found = {}
+    contents = {}
     for path in sorted([*FOLDER.glob("*/*.json"), *folder.glob("*.json")]):
         with open(path, "rb") as file:
-            found[path.stem] = read_layout(file)
-    return found
+            contents[path.stem] = read_layout(file)
+    return contents
+
+
+@pytest.fixture(scope="module")
+def originals(tmp_path_factory):
+    return read_originals(tmp_path_factory.mktemp("originals"))
 
 
 def test_the_originals_are_of_use(originals, tmp_path):
@@ -301,3 +304,12 @@ def test_a_singular_covariance_is_a_sentence():
     model.alpha_ = 1e-308
     with pytest.raises(ValueError, match="is singular to double precision"):
         model.leaderboard()
+
+
+def test_counts_of_clusters_of_unequal_lengths_are_refused(tmp_path):
+    model = BradleyTerry().fit(list("abc") * 8, list("bca") * 8, cluster=np.arange(24) % 12)
+    ((cluster, *counts),) = model._clusters
+    model._clusters = ((cluster[1:], *counts),)
+    save_model(model, tmp_path / "model.json")
+    with pytest.raises(ModelFileError, match="_clusters is invalid or inconsistent"):
+        load_model(tmp_path / "model.json")

@@ -23,22 +23,19 @@ from rankwise import (
     CurveRanker,
     HullRanker,
     OrdinalSVM,
-    Preferences,
     RankLogistic,
     RankRLS,
+    RankRLSCV,
     RankSVM,
     RankSVMCV,
     _native,
     load_model,
     save_model,
 )
-from rankwise.cli.models import Recipe
 from rankwise.core.threads import one_blas_thread
 from rankwise.data.scores import canonical_csr, compared_scores, owned_rows, row_scores
 from rankwise.functions.kernel_values import kernel_scores
 from rankwise.model_selection import EdgeOfGridWarning
-from rankwise.model_selection.folds import Folds
-from rankwise.model_selection.tunable import Problem
 from sparse_forms import in_halves
 
 
@@ -387,26 +384,17 @@ def test_scores_on_dask_are_those_in_memory():
         np.testing.assert_array_equal(model.predict(array.from_array(X, chunks=chunks)).compute(), expected)
 
 
-@pytest.mark.parametrize("kernel", ["linear", "rbf", "poly"])
-def test_held_out_rows_that_are_equal_tie(kernel):
+@pytest.mark.parametrize(
+    ("kind", "kernel"),
+    [(RankSVMCV, "linear"), (RankSVMCV, "rbf"), (RankSVMCV, "poly"), (RankRLSCV, "linear")],
+)
+def test_held_out_rows_that_are_equal_tie(kind, kernel):
     X, y = rows(48, 25), np.arange(48.0)
     X[30:] = X[30]
     folds = [(np.arange(30), np.arange(30, 48))]
     with pytest.warns(EdgeOfGridWarning):
-        search = RankSVMCV(alphas=[1.0, 1e-2, 1e-4], cv=folds, kernel=kernel).fit(X, y)
+        search = kind(alphas=[1.0, 1e-2, 1e-4], cv=folds, kernel=kernel).fit(X, y)
     np.testing.assert_array_equal(search.cv_errors_, 0.5)
-
-
-@pytest.mark.parametrize(
-    ("method", "kernel"), [("rank-svm", "linear"), ("rank-svm", "rbf"), ("rank-rls", "linear")]
-)
-def test_tuning_ties_held_out_rows_that_are_equal(method, kernel):
-    X, y = rows(48, 25), np.arange(48.0)
-    X[30:] = X[30]
-    search = Folds(Recipe(method, {"kernel": kernel}).ranker(), Problem(X, [Preferences.from_scores(y)]))
-    search.splits = [(np.arange(30), np.arange(30, 48))]
-    errors = np.array(list(search.errors(np.array([1.0, 1e-3]))))
-    assert errors.ravel().tolist() == [0.5, 0.5]
 
 
 # Threads of BLAS

@@ -1,6 +1,5 @@
 """What alphas are compared by: measures by name, scorers, validation rows, and pairs that share rows."""
 
-import json
 import warnings
 from functools import partial
 
@@ -9,6 +8,7 @@ import pytest
 from sklearn.exceptions import UndefinedMetricWarning
 from sklearn.metrics import make_scorer
 
+from commands import run
 from rankwise import BoostedRanker, Preferences, RankLogisticCV, RankRLSCV, RankSVM, RankSVMCV
 from rankwise.cli.main import main
 from rankwise.datasets import dump_svmlight, make_ranking
@@ -166,11 +166,6 @@ def files(tmp_path):
     for name, rows in {"train.txt": QID < 8, "valid.txt": QID >= 8}.items():
         dump_svmlight(X[rows], Y[rows], tmp_path / name, qid=QID[rows])
     return tmp_path
-
-
-def run(capsys, *arguments):
-    assert main([str(argument) for argument in (*arguments, "--json")]) == 0
-    return json.loads(capsys.readouterr().out)
 
 
 @QUIET

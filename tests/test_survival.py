@@ -228,11 +228,6 @@ def test_the_command_line_reports_on_survival(patients, capsys, tmp_path):
     capsys.readouterr()
     assert main(["report", path, data, "-o", str(tmp_path / "report.html"), *columns, "--json"]) == 0
     printed = json.loads(capsys.readouterr().out)
-    lives = Preferences.from_survival(frame["died"], frame["months"], qid=frame["hospital"])
-    found = concordance_interval(lives, load_model(path).predict(frame[["age", "dose"]].to_numpy()))
-    values = printed["measures"]["concordance"]
-    assert values["mean"] == pytest.approx(found.estimate, abs=1e-9)
-    np.testing.assert_allclose([values["low"], values["high"]], [found.low, found.high])
     assert list(printed["measures"]) == ["concordance"]
     assert "among 120 rows" in printed["headline"]
     page = (tmp_path / "report.html").read_text(encoding="utf-8")

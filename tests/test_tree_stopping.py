@@ -159,19 +159,3 @@ def test_a_stopped_model_in_a_file(tmp_path):
     assert loaded.get_params() == model.get_params()
     np.testing.assert_array_equal(loaded.validation_errors_, model.validation_errors_)
     np.testing.assert_array_equal(loaded.predict(X), model.predict(X))
-
-
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        ({"early_stopping": "yes"}, "early_stopping must be 'auto', True or False; got 'yes'"),
-        ({"validation_fraction": 0.0}, "validation_fraction must be above 0 and at most 0.5; got 0.0"),
-        ({"validation_fraction": 0.6}, "validation_fraction must be above 0 and at most 0.5; got 0.6"),
-        ({"scoring": "ndcg@x"}, "scoring must be among error"),
-        ({"scoring": len}, "scoring must be the name of a measure, such as 'ndcg@10'"),
-        ({"scoring": "log_loss"}, "scoring='log_loss' needs loss='logistic'"),
-    ],
-)
-def test_wrong_parameters_are_refused(options, message):
-    with pytest.raises(ValueError, match=message):
-        BoostedRanker(**options).fit(X, Y)

@@ -1,8 +1,8 @@
 """Attack for a time, or repeat one case.
 
 PYTHONPATH=tests:tests/fuzz python -m attack                  all kinds in turn, for ATTACK_SECONDS
-PYTHONPATH=tests:tests/fuzz python -m attack losses fits      these kinds
-PYTHONPATH=tests:tests/fuzz python -m attack losses --case 7  one case, with the traceback of its find
+PYTHONPATH=tests:tests/fuzz python -m attack fits kernels    these kinds
+PYTHONPATH=tests:tests/fuzz python -m attack fits --case 7    one case, with the traceback of its find
 """
 
 import argparse

@@ -1,33 +1,7 @@
-"""What several kinds draw: examples of hypothesis from a seed, and small problems."""
+"""What several kinds draw: small problems, in any form."""
 
 import numpy as np
-from hypothesis import HealthCheck, Phase, given, settings
-from hypothesis import seed as seeded
-from hypothesis import strategies as st
 from scipy import sparse
-
-EXAMPLES = settings(
-    database=None,
-    deadline=None,
-    derandomize=False,
-    phases=[Phase.generate],
-    print_blob=False,
-    report_multiple_bugs=False,
-    suppress_health_check=list(HealthCheck),
-)
-
-
-def for_examples(rng, check, *strategies, examples=20):
-    """Call `check` with examples of the strategies; return how many passed `assume`."""
-    passed = []
-
-    def counted(values):
-        check(*values)
-        passed.append(1)
-
-    run = seeded(int(rng.integers(2**32)))(given(st.tuples(*strategies))(counted))
-    settings(EXAMPLES, max_examples=examples)(run)()
-    return len(passed)
 
 
 def choice(rng, options):

@@ -3,32 +3,15 @@
 from attack import (
     exports,
     fits,
-    hull,
+    influence,
     kernels,
     kills,
     leave_out,
-    losses,
     matches,
-    metrics,
     model_files,
-    objectives,
     statistics,
     tables,
 )
 
-MODULES = (
-    losses,
-    fits,
-    metrics,
-    leave_out,
-    matches,
-    hull,
-    kernels,
-    tables,
-    model_files,
-    exports,
-    kills,
-    objectives,
-    statistics,
-)
+MODULES = (fits, influence, leave_out, matches, kernels, tables, model_files, exports, kills, statistics)
 KINDS = {module.__name__.removeprefix("attack."): module.case for module in MODULES}
