@@ -45,8 +45,5 @@ if TYPE_CHECKING:
         RankRanges as RankRanges,
         WaldTest as WaldTest,
     )
-    from rankwise.evaluation.influence import (
-        Influence as Influence,
-    )
 
 __getattr__, __dir__, __all__ = lazy_imports(__name__)
