@@ -79,6 +79,7 @@ class OneBlasThread:
         with self._lock:
             if self._inside == 0:
                 self._limit = thread_pools().limit(limits=1, user_api="blas")
+                release_blas()
             self._inside += 1
 
     def __exit__(self, *_: object) -> None:
@@ -86,6 +87,14 @@ class OneBlasThread:
             self._inside -= 1
             if self._inside == 0:
                 self._limit.restore_original_limits()
+                release_blas()
+
+
+def release_blas() -> None:
+    """Let another thread limit OpenBLAS next: threadpoolctl lets only the first one that did, until it ends."""
+    for library in thread_pools().select(user_api="blas").lib_controllers:
+        if hasattr(library, "clear_controlling_thread"):  # threadpoolctl 3.8
+            library.clear_controlling_thread()
 
 
 one_blas_thread = OneBlasThread()
