@@ -91,7 +91,7 @@ class OneBlasThread:
 
 
 def release_blas() -> None:
-    """Let another thread limit OpenBLAS next: threadpoolctl lets only the first one that did, until it ends."""
+    """Allow other threads to limit OpenBLAS: threadpoolctl ignores all but the first that did."""
     for library in thread_pools().select(user_api="blas").lib_controllers:
         if hasattr(library, "clear_controlling_thread"):  # threadpoolctl 3.8
             library.clear_controlling_thread()

@@ -22,6 +22,8 @@ PATIENCE = 5
 # An iteration approaches the feasible set if its step is at least this long and more than this fraction of
 # the residuals at the start was left.
 LONG_STEP, INFEASIBLE = 0.1, 1e-8
+# If a step with Mehrotra's correction is shorter than this, one without is tried, as the method may cycle.
+CORRECTED = 0.9
 # Without slacks: a typical margin, relative to the size of the rows.
 USUAL_MARGIN = 0.1
 # Below this relative gap, the rounding errors of a step matter: it is refined.
@@ -184,8 +186,11 @@ class _Iterate:
         *_, s, z = self._solved(newton, dual, primal, product)
         length = _longest(self.s, s, self.z, z)
         after = float((self.s + length * s) @ (self.z + length * z)) / self.exists.sum()
-        corrected = product + s * z - self.exists * centre * (after / centre) ** 3
-        change = self._solved(newton, dual, primal, corrected)
+        centred = product - self.exists * centre * (after / centre) ** 3
+        change = self._solved(newton, dual, primal, centred + s * z)
+        if _longest(self.s, change[3], self.z, change[4]) < CORRECTED:
+            plain = self._solved(newton, dual, primal, centred)
+            change = max(change, plain, key=lambda step: _longest(self.s, step[3], self.z, step[4]))
         if newton.is_direct and relative_gap < REFINED:
             change = self._refined(newton, dual, change)
         length = min(1.0, STEP_FRACTION * _longest(self.s, change[3], self.z, change[4]))
