@@ -27,7 +27,7 @@ CORRECTED = 0.9
 # Without slacks: a typical margin, relative to the size of the rows.
 USUAL_MARGIN = 0.1
 # Below this relative gap, the rounding errors of a step matter: it is refined.
-REFINED = 1e-5
+REFINED, REFINEMENTS = 1e-5, 3
 # The objective of the zero function is computed to this relative gap.
 ZERO_TOL = 1e-10
 
@@ -192,7 +192,8 @@ class _Iterate:
             plain = self._solved(newton, dual, primal, centred)
             change = max(change, plain, key=lambda step: _longest(self.s, step[3], self.z, step[4]))
         if newton.is_direct and relative_gap < REFINED:
-            change = self._refined(newton, dual, change)
+            for _ in range(REFINEMENTS):
+                change = self._refined(newton, dual, change)
         length = min(1.0, STEP_FRACTION * _longest(self.s, change[3], self.z, change[4]))
         if not (length > 1e-10 and all(np.isfinite(part).all() for part in change)):
             return False
