@@ -18,7 +18,8 @@ from threadpoolctl import threadpool_limits
 from timing import best_times
 
 from rankwise import RankRLS
-from rankwise.kernels import KernelMap, kernel_scores
+from rankwise.functions.kernel_map import KernelMap
+from rankwise.functions.kernel_values import kernel_scores
 
 
 def score_tasks(kernel, X, basis):

@@ -30,7 +30,7 @@ from timing import best_times
 
 from rankwise import OrdinalSVM
 from rankwise.datasets import make_ordinal, make_ranking
-from rankwise.kernels import KernelMap
+from rankwise.functions.kernel_map import KernelMap
 from rankwise.metrics import ranking_error
 
 C, EPSILON = 1e6, 0.5

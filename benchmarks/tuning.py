@@ -34,8 +34,7 @@ from threadpoolctl import threadpool_limits
 from timing import best_times
 
 from rankwise import RankLogistic, RankRLS, RankRLSCV, RankSVM, RankSVMCV
-from rankwise.leave_out import query_weights
-from rankwise.model_selection import alpha_path
+from rankwise.model_selection import alpha_path, query_weights
 
 SEARCHES = {
     "hinge": (RankSVMCV(), RankSVM()),

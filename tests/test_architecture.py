@@ -201,7 +201,7 @@ def test_a_backend_has_six_methods_and_is_met_at_the_edges():
     assert defined == {"holds", "design", "column", "preferences", "mapped", "by_query"}
     edges = {
         "core/checks.py", "data/frames.py", "estimators/inputs.py", "estimators/base.py",
-        "estimators/auto_alpha.py", "evaluation/in_parts.py", "auto/ranker.py", "report/report.py",
+        "estimators/auto_alpha.py", "evaluation/in_parts.py", "estimators/auto_ranker.py", "report/report.py",
         "cli/dask_files.py",
     }  # fmt: skip
     asking = {

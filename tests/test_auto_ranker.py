@@ -17,12 +17,12 @@ from rankwise import (
     load_model,
     save_model,
 )
-from rankwise.auto.candidates import candidates_for
-from rankwise.auto.choice import chosen, combined, difference, estimate_of_choice, table_of
-from rankwise.auto.race import Race, Trial
-from rankwise.auto.task import Task, folds_of
 from rankwise.cli.main import main
 from rankwise.datasets import make_ranking
+from rankwise.estimators.auto_candidates import candidates_for
+from rankwise.estimators.auto_choice import chosen, combined, difference, estimate_of_choice, table_of
+from rankwise.estimators.auto_race import Race, Trial
+from rankwise.estimators.auto_task import Task, folds_of
 from rankwise.evaluation.measures import Scored, evaluated, named_measure
 from rankwise.io.model_file import model_info
 from rankwise.metrics import ranking_error
@@ -64,7 +64,7 @@ class FakeMeasured:
     """A fold of a trial: an error per row of one ranking."""
 
     def __init__(self, errors):
-        from rankwise.metrics.intervals import mean_estimate
+        from rankwise.evaluation.intervals import mean_estimate
 
         self.estimate = mean_estimate(np.asarray(errors, dtype=float))
         self.mean, self.values, self.units = self.estimate.value, np.asarray(errors), "queries"
@@ -330,7 +330,7 @@ def test_ctrl_c_keeps_what_was_tried(caplog):
 
 def test_a_candidate_that_fails_is_named(monkeypatch):
     X, y = bent(80)
-    monkeypatch.setattr("rankwise.curves.ranker.CurveRanker.fit", lambda *_, **__: 1 / 0)
+    monkeypatch.setattr("rankwise.estimators.curve_ranker.CurveRanker.fit", lambda *_, **__: 1 / 0)
     model = AutoRanker(**SMALL).fit(X, y)
     assert {row.model: row.note for row in model.tried_}["curves"] == "failed: division by zero"
     with pytest.raises(ZeroDivisionError):

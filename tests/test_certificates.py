@@ -23,12 +23,12 @@ import reference
 from rankwise import HullRanker, OrdinalSVM, Preferences, RankLogistic, RankRLS, RankSVM, RankSVMCV
 from rankwise.data.design import as_design
 from rankwise.data.precision import Precision, rounding_terms
-from rankwise.hull.certificate import HullOptimum, Penalty
 from rankwise.losses import Hinge, PiecewiseLinear, SquaredHinge
 from rankwise.losses.base import LossBounds
 from rankwise.solvers import Monitor, solve_bundle
 from rankwise.solvers.certificate import StoppingRule, certified_gap, remaining_tolerance
 from rankwise.solvers.errors import ErrorModel, quotient, suboptimality
+from rankwise.solvers.hull_certificate import HullOptimum, Penalty
 from rankwise.solvers.run import finalise
 
 SCALES = st.sampled_from([1e-8, 1e-4, 1.0, 1e4, 1e8])

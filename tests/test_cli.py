@@ -432,7 +432,7 @@ def test_tables_are_read_by_column_names(rows, folder, tmp_path, capsys):
 
 @pytest.mark.parametrize("format", ["svmrank", "solr", "elasticsearch", "opensearch", "c", "sql"])
 def test_models_are_exported(format, folder, tmp_path, capsys):
-    from rankwise.export import export_model
+    from rankwise.io.export import export_model
 
     names = ["v", "w", "x", "y", "z"]
     options = ["--format", format, "--features", ",".join(names)]

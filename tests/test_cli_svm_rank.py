@@ -12,9 +12,9 @@ from rankwise import RankSVM
 from rankwise.cli.svm_rank import classify, learn
 from rankwise.cli.svm_rank_options import Options
 from rankwise.datasets import make_ranking
-from rankwise.export import read_svmrank_model
 from rankwise.io.model_file import load_model
 from rankwise.io.svmlight import dump_svmlight
+from rankwise.io.svmrank import read_svmrank_model
 from rankwise.metrics import ranking_error
 
 # The example of SVMrank's manual in form: three queries, of which one has no pair.

@@ -7,8 +7,8 @@ from sklearn.metrics import roc_auc_score
 
 from rankwise import Preferences, pair_data
 from rankwise.evaluation import compare, evaluate
+from rankwise.evaluation.intervals import Estimate, mean_estimate
 from rankwise.metrics import concordance_index, concordance_interval, ranking_error
-from rankwise.metrics.intervals import Estimate, mean_estimate
 
 
 @pytest.fixture(scope="module")

@@ -7,8 +7,16 @@ import scipy.sparse as sp
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rankwise.curves.axis import TABLE_NORM, Axis, coding_matrix, cut_points, line_knots, middle, table_coding
 from rankwise.data.product import ProductDesign
+from rankwise.functions.curve_axis import (
+    TABLE_NORM,
+    Axis,
+    coding_matrix,
+    cut_points,
+    line_knots,
+    middle,
+    table_coding,
+)
 from rankwise.preprocessing import CurveFeatures
 
 NUMBERS = st.integers(-6, 6).map(lambda k: k / 2)

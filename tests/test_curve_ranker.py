@@ -30,18 +30,18 @@ from rankwise import (
     save_model,
 )
 from rankwise.cli.main import main
-from rankwise.curves.axis import Axis
-from rankwise.curves.screen import best_pairs, pair_gains
-from rankwise.evaluation.weights import pair_parts
+from rankwise.estimators.curve_screen import best_pairs, pair_gains
+from rankwise.estimators.weights import pair_parts
+from rankwise.functions.curve_axis import Axis
 from rankwise.io.svmlight import dump_svmlight
 from rankwise.losses import SquaredHinge
 from rankwise.metrics import ranking_error
 from rankwise.model_selection import QueryKFold
 from rankwise.plotting import CurveDisplay, PairExplanationDisplay
-from rankwise.plotting.curves import drawn_curves, drawn_tables
 from rankwise.preferences.base import NoPairsError, weighing_rows
 from rankwise.preprocessing import CurveFeatures
 from rankwise.report import Report
+from rankwise.report.curves_display import drawn_curves, drawn_tables
 from rankwise.solvers.bounded_planes import BoundedPlanes
 from rankwise.solvers.planes import Planes
 from test_curve_features import plain_look_up

@@ -12,11 +12,11 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from rankwise import HullRanker, OrdinalSVM, Preferences, RankLogistic, RankSVM
-from rankwise.calibration.temperature import fit_temperature
 from rankwise.core.backends import backend_of
 from rankwise.core.threads import thread_count
 from rankwise.datasets import make_ranking
 from rankwise.distributed import scatter
+from rankwise.estimators.temperature import fit_temperature
 from rankwise.evaluation import bootstrap, compare, evaluate, reliability
 from rankwise.metrics import concordance_interval, kendall_tau, ndcg, pair_log_loss, ranking_error, wmw
 from rankwise.preprocessing import QueryScaler

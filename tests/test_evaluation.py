@@ -9,14 +9,14 @@ from scipy import stats
 
 from rankwise import Preferences, metrics, pair_data
 from rankwise.datasets import make_ranking
+from rankwise.estimators.weights import by_size, largest_parts
 from rankwise.evaluation import compare, compare_values
 from rankwise.evaluation.bootstrap import interval
+from rankwise.evaluation.intervals import error_estimate
 from rankwise.evaluation.measures import Scored, named_measure
-from rankwise.evaluation.weights import by_size, largest_parts
-from rankwise.metrics.intervals import error_estimate
 from rankwise.plotting import AlphaPathDisplay, ConvergenceDisplay, QueryQualityDisplay
-from rankwise.plotting.roc import roc
-from rankwise.plotting.utility import LANE, UtilityAxis
+from rankwise.report.roc import roc
+from rankwise.report.utility_display import LANE, UtilityAxis
 
 NUMBERS = st.floats(-100, 100).map(lambda value: round(value, 3))
 

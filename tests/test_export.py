@@ -24,8 +24,9 @@ from sklearn.preprocessing import (
 )
 
 from rankwise import HullRanker, OrdinalSVM, RankRLS, RankRLSCV, RankSVM
-from rankwise.export import FORMATS, export_model, read_svmrank_model
+from rankwise.io.export import FORMATS, export_model
 from rankwise.io.model_file import ModelFileError, load_model, save_model
+from rankwise.io.svmrank import read_svmrank_model
 
 random = np.random.RandomState(0)
 X = np.abs(random.randn(30, 4)) * [1.0, 10.0, 0.1, 3.0] + [0.0, 5.0, 1.0, -2.0]

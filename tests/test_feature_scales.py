@@ -20,8 +20,8 @@ from rankwise.estimators.feature_scales import (
     learn_scales,
 )
 from rankwise.estimators.spaces import strength
+from rankwise.functions.kernel_values import kernel_scores, kernel_values
 from rankwise.io.model_file import load_model, save_model
-from rankwise.kernels import kernel_scores, kernel_values
 from rankwise.losses import LeastSquares
 from rankwise.report import Report
 

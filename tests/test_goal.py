@@ -6,9 +6,9 @@ from sklearn.base import clone
 
 from rankwise import BradleyTerry, HullRanker, OrdinalSVM, RankLogistic, RankRLS, RankSVM
 from rankwise.datasets import make_ranking
-from rankwise.hull.interior_point import best_of_zero
-from rankwise.hull.program import hull_program
 from rankwise.solvers.certificate import Certificate, StoppingRule
+from rankwise.solvers.hull_interior_point import best_of_zero
+from rankwise.solvers.hull_program import hull_program
 
 X, Y, QID = make_ranking(300, 4, n_queries=10, n_levels=4, noise=1.0, random_state=0)
 NOISE = np.random.default_rng(1).permutation(Y)

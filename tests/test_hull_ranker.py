@@ -21,7 +21,7 @@ from sklearn.svm import SVC
 import independent_hull
 from rankwise import HullRanker, NoPairsError, Preferences, RankSVM, metrics
 from rankwise.datasets import make_ranking
-from rankwise.hull import newton as hull_newton
+from rankwise.solvers import hull_newton as hull_newton
 
 CHAIN = [(1, 0), (2, 1), (3, 2)]
 FULL = [(i, j) for i in range(4) for j in range(i)]
@@ -374,7 +374,7 @@ def test_many_features_by_conjugate_gradients(monkeypatch):
     X, y = make_ranking(400, n_features=60, random_state=0)[:2]
     codes = np.argsort(np.argsort(y)) * 4 // len(y)
     exact = HullRanker(1e-2, order="full").fit(X, codes)
-    for module in (hull_newton, __import__("rankwise.hull.ranker", fromlist=["x"])):
+    for module in (hull_newton, __import__("rankwise.estimators.hull_ranker", fromlist=["x"])):
         monkeypatch.setattr(module, "MAX_DIRECT", 20)
     model = HullRanker(1e-2, order="full", solver="interior_point").fit(X, codes)
     assert model.gap_ <= 1e-4 * model.objective_

@@ -16,13 +16,13 @@ from sklearn.preprocessing import StandardScaler
 import rankwise
 import reference
 from rankwise import Preferences, RankLogistic, RankLogisticCV, RankRLS, RankSVM, RankSVMCV, pair_data
+from rankwise.evaluation import degrees, inference, influence
+from rankwise.evaluation.degrees import Degrees, degrees_of_masses
+from rankwise.evaluation.influence import Units, influence_of, units_of
 from rankwise.losses import LOSSES, LeastSquares
 from rankwise.model_selection import leave_query_out, leave_row_out
 from rankwise.preferences import NoPairsError
 from rankwise.solvers.unpenalised import NoMinimumError
-from rankwise.uncertainty import degrees, inference, influence
-from rankwise.uncertainty.degrees import Degrees, degrees_of_masses
-from rankwise.uncertainty.influence import Units, influence_of, units_of
 from strategies import cases
 
 AVERAGES = ("queries", "pairs")

@@ -6,11 +6,11 @@ from scipy import stats
 
 from rankwise import Preferences, pair_data
 from rankwise.evaluation import bootstrap, compare, compare_values, evaluate
+from rankwise.evaluation import intervals as intervals_module
+from rankwise.evaluation.intervals import Estimate, cluster_of_units, error_estimate, mean_estimate
 from rankwise.evaluation.measures import Scored, evaluated, named_measure
 from rankwise.evaluation.paired import holm_factors
 from rankwise.metrics import concordance_interval
-from rankwise.metrics import intervals as intervals_module
-from rankwise.metrics.intervals import Estimate, cluster_of_units, error_estimate, mean_estimate
 
 SIZES = np.array([200, *[10] * 20])
 

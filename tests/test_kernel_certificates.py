@@ -11,7 +11,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 import reference
 from rankwise import RankLogistic, RankRLS, RankSVM
-from rankwise.kernels import KernelMap
+from rankwise.functions.kernel_map import KernelMap
 
 LOSSES = {
     "hinge": lambda d, t: np.maximum(0, 1 - d),

@@ -9,7 +9,10 @@ from sklearn.metrics.pairwise import laplacian_kernel
 
 from rankwise import Preferences, RankLogistic, RankRLS, RankSVM
 from rankwise.data.design import as_design
-from rankwise.kernels import KernelMap, centred_gram, kernel_values, memory
+from rankwise.functions import kernel_memory as memory
+from rankwise.functions.kernel_design import centred_gram
+from rankwise.functions.kernel_map import KernelMap
+from rankwise.functions.kernel_values import kernel_values
 from rankwise.losses import LeastSquares, SquaredHinge
 from rankwise.solvers import least_squares, solve_conjugate_gradients, solve_newton
 
@@ -177,8 +180,8 @@ def test_conjugate_gradients_need_few_iterations():
     ids=str,
 )
 def test_threads_do_not_change_a_bit(model, monkeypatch):
-    monkeypatch.setattr("rankwise.kernels.design._BLOCK_ENTRIES", 1000)
-    monkeypatch.setattr("rankwise.kernels.design._GRAM_ROWS", 40)
+    monkeypatch.setattr("rankwise.functions.kernel_design._BLOCK_ENTRIES", 1000)
+    monkeypatch.setattr("rankwise.functions.kernel_design._GRAM_ROWS", 40)
     monkeypatch.setattr(least_squares, "FEW_OPERATIONS", 0)
     X, y, qid = problem(400, n_queries=3)
     model.set_params(kernel="laplacian", gamma=0.3, n_components=50, random_state=0)

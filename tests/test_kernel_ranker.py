@@ -11,8 +11,8 @@ import scipy.sparse as sp
 from rankwise import KernelRanker, Preferences, RankSVM, explain_pair, load_model, save_model
 from rankwise.estimators.kernel_ranker import basis_rows
 from rankwise.estimators.parameters import SMOOTH_LOSSES
+from rankwise.functions.kernel_columns import ColumnFunction
 from rankwise.io.model_file import model_info
-from rankwise.kernels.columns import ColumnFunction
 from rankwise.preprocessing import TableEncoder
 from rankwise.report import Report
 

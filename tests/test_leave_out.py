@@ -16,17 +16,20 @@ from sklearn.exceptions import ConvergenceWarning
 
 from rankwise import NoPairsError, Preferences, RankRLS, RankSVM
 from rankwise.core.progress import Progress
-from rankwise.kernels import KernelMap
-from rankwise.leave_out import leave_out, pair_downdates, pair_formulas, query_weights
-from rankwise.leave_out.pair_downdates import AnyPairs
-from rankwise.leave_out.permutation import permuted_labels, permuted_preferences
+from rankwise.functions.kernel_map import KernelMap
 from rankwise.metrics import ranking_error
 from rankwise.model_selection import (
     QueryKFold,
+    leave_out,
     leave_pair_out,
     leave_query_out,
+    pair_downdates,
+    pair_formulas,
     permutation_test,
+    query_weights,
 )
+from rankwise.model_selection.pair_downdates import AnyPairs
+from rankwise.model_selection.permutation import permuted_labels, permuted_preferences
 
 ALPHAS = np.array([1e-3, 0.1, 10.0])
 CLOSE = {"rtol": 1e-8, "atol": 1e-8}
@@ -775,7 +778,7 @@ def test_a_long_permutation_test_logs_its_time_before_the_start(monkeypatch, cap
     def begun(*arguments):
         raise InterruptedError
 
-    monkeypatch.setattr("rankwise.leave_out.permutation.permuted_labels", begun)
+    monkeypatch.setattr("rankwise.model_selection.permutation.permuted_labels", begun)
     X, y = np.zeros((20_000, 1)), np.arange(20_000.0)
     for options in ({"n_permutations": 1}, {"qid": y // 10}, {"n_permutations": 1000}):
         assert not caplog.records

@@ -11,10 +11,10 @@ from rankwise import RankSVM, RankSVMCV
 from rankwise.cli.main import main
 from rankwise.datasets import make_ranking
 from rankwise.evaluation import compare, compare_runs, evaluate
+from rankwise.evaluation.ranked_rows import share
+from rankwise.evaluation.registry import KINDS, Kind
 from rankwise.io.model_file import save_model
 from rankwise.io.trec import read_qrels, read_run
-from rankwise.metrics.registry import KINDS, Kind
-from rankwise.metrics.rows import share
 from rankwise.report import Report
 
 K = 4

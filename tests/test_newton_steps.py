@@ -19,8 +19,7 @@ from rankwise import (
     save_model,
 )
 from rankwise.datasets import load_diabetes_ranking, make_ranking
-from rankwise.leave_out import newton_steps
-from rankwise.model_selection import leave_query_out, leave_row_out
+from rankwise.model_selection import leave_query_out, leave_row_out, newton_steps
 from rankwise.model_selection.scoring import held_out_error
 from rankwise.preprocessing import CurveFeatures
 

@@ -19,9 +19,9 @@ from rankwise import (
     load_model,
     save_model,
 )
-from rankwise.calibration.cumulative import _fences, cumulative_shares, fit_cumulative
-from rankwise.calibration.thresholds import class_weights
+from rankwise.estimators.cumulative import _fences, cumulative_shares, fit_cumulative
 from rankwise.estimators.ordinal_svm_cv import distance_of_ranks, minus_distance
+from rankwise.estimators.thresholds import class_weights
 from rankwise.metrics import ranking_error
 from rankwise.model_selection import EdgeOfGridWarning, QueryKFold
 from rankwise.model_selection.tunable import Problem

@@ -35,11 +35,10 @@ from rankwise.plotting import (
     SurvivalDisplay,
     UtilityDisplay,
     WeightsDisplay,
-    axes,
-    svg,
 )
-from rankwise.plotting.curves import curve_picture, drawn_curves, drawn_tables, table_picture
-from rankwise.plotting.marks import (
+from rankwise.report import axes, svg
+from rankwise.report.curves_display import curve_picture, drawn_curves, drawn_tables, table_picture
+from rankwise.report.marks import (
     Axis,
     Band,
     Bars,
@@ -53,9 +52,9 @@ from rankwise.plotting.marks import (
     named_bars,
     rows_axis,
 )
-from rankwise.plotting.roc import labels_picture, roc, roc_picture
-from rankwise.plotting.survival import curves_by_score
-from rankwise.plotting.utility import UtilityAxis
+from rankwise.report.roc import labels_picture, roc, roc_picture
+from rankwise.report.survival_display import curves_by_score
+from rankwise.report.utility_display import UtilityAxis
 
 matplotlib = pytest.importorskip("matplotlib")
 matplotlib.use("Agg")

@@ -12,7 +12,7 @@ from sklearn.preprocessing import StandardScaler
 from rankwise import HullRanker
 from rankwise.datasets import make_ordinal
 from rankwise.plotting import OrderGraphDisplay
-from rankwise.plotting.order_graph import layers_of
+from rankwise.report.order_graph_display import layers_of
 
 matplotlib = pytest.importorskip("matplotlib")
 matplotlib.use("Agg")

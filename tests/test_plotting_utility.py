@@ -11,7 +11,7 @@ from sklearn.preprocessing import StandardScaler
 from rankwise import OrdinalSVM
 from rankwise.datasets import make_ordinal
 from rankwise.plotting import UtilityDisplay
-from rankwise.plotting.marks import Dots, Rule
+from rankwise.report.marks import Dots, Rule
 
 matplotlib = pytest.importorskip("matplotlib")
 matplotlib.use("Agg")

@@ -11,10 +11,10 @@ from sklearn.model_selection import KFold, RepeatedKFold
 from rankwise import NoPairsError, Preferences, RankRLS, RankRLSCV
 from rankwise.data.design import MemoryDesign
 from rankwise.datasets import load_diabetes_ranking, make_ranking
-from rankwise.leave_out.permutation import permuted_labels
 from rankwise.metrics import ranking_error
 from rankwise.model_selection import QueryKFold, leave_pair_out, leave_query_out, permutation_test
 from rankwise.model_selection.folds import Folds
+from rankwise.model_selection.permutation import permuted_labels
 from rankwise.model_selection.tunable import Problem
 
 ALPHAS = [1e-3, 10.0, 0.1]

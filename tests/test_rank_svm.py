@@ -372,7 +372,7 @@ def test_duplicated_rows_make_a_singular_kernel_that_works():
 
 def test_memory_is_refused_before_it_is_allocated(monkeypatch):
     X, y, qid = data(60)
-    monkeypatch.setattr("rankwise.kernels.memory.available_memory", lambda: 30_000)
+    monkeypatch.setattr("rankwise.functions.kernel_memory.available_memory", lambda: 30_000)
     with pytest.raises(
         MemoryError, match=r"60 rows with 60 basis rows needs .* kB .*n_components=15 would fit"
     ):

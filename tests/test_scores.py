@@ -35,7 +35,7 @@ from rankwise import (
 from rankwise.cli.models import Recipe
 from rankwise.core.threads import one_blas_thread
 from rankwise.data.scores import canonical_csr, compared_scores, owned_rows, row_scores
-from rankwise.kernels import kernel_scores
+from rankwise.functions.kernel_values import kernel_scores
 from rankwise.model_selection import EdgeOfGridWarning
 from rankwise.model_selection.folds import Folds
 from rankwise.model_selection.tunable import Problem

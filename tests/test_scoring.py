@@ -12,8 +12,8 @@ from sklearn.metrics import make_scorer
 from rankwise import BoostedRanker, Preferences, RankLogisticCV, RankRLSCV, RankSVM, RankSVMCV
 from rankwise.cli.main import main
 from rankwise.datasets import dump_svmlight, make_ranking
+from rankwise.evaluation.registry import parsed_measure
 from rankwise.metrics import average_precision, kendall_tau, ndcg, precision, ranking_error, reciprocal_rank
-from rankwise.metrics.registry import parsed_measure
 from rankwise.model_selection import EqualErrorsWarning, QueryKFold
 from rankwise.model_selection.scoring import as_scoring
 

@@ -30,8 +30,7 @@ from rankwise import (
 from rankwise.cli.main import main
 from rankwise.datasets import make_ranking
 from rankwise.io.svmlight import dump_svmlight
-from rankwise.leave_out import pair_blocks
-from rankwise.model_selection import EdgeOfGridWarning, EqualErrorsWarning
+from rankwise.model_selection import EdgeOfGridWarning, EqualErrorsWarning, pair_blocks
 from rankwise.model_selection.folds import Folds
 from rankwise.model_selection.search import MOST_LARGER, Choice, HeldOut, Search, has_risen
 from rankwise.model_selection.tunable import Problem

@@ -12,7 +12,7 @@ from sklearn.preprocessing import StandardScaler
 from rankwise import HullRanker, OrdinalSVM, Preferences, RankSVM, metrics
 from rankwise.datasets import make_ordinal, make_ranking
 from rankwise.evaluation import bootstrap, compare, evaluate, grade_agreement
-from rankwise.metrics.intervals import Estimate
+from rankwise.evaluation.intervals import Estimate
 
 LEVELS = np.arange(4)
 

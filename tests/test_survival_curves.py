@@ -5,9 +5,9 @@ import pytest
 
 from html_page import Page
 from rankwise import Preferences, RankSVM
-from rankwise.plotting.marks import Line
-from rankwise.plotting.survival import curves_by_score, survival_curve
 from rankwise.report import Report
+from rankwise.report.marks import Line
+from rankwise.report.survival_display import curves_by_score, survival_curve
 
 
 def product_limit(event, time, moments):

@@ -10,9 +10,9 @@ from sklearn.linear_model import Ridge
 
 import reference_ordinal as reference
 from rankwise import RankRLS, fit_thresholds
-from rankwise.calibration import thresholds
-from rankwise.calibration.thresholds import midpoint_thresholds, ordered_classes, ranks_of
 from rankwise.datasets import make_ranking
+from rankwise.estimators import thresholds
+from rankwise.estimators.thresholds import midpoint_thresholds, ordered_classes, ranks_of
 
 UTILITIES = st.one_of(
     st.integers(-4, 4).map(lambda k: k / 2),

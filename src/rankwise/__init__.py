@@ -6,9 +6,9 @@ from rankwise.core import backends
 from rankwise.core.lazy import lazy_imports
 
 if TYPE_CHECKING:
-    from rankwise.auto.ranker import AutoRanker as AutoRanker
-    from rankwise.calibration.temperature import fit_temperature as fit_temperature
-    from rankwise.calibration.thresholds import fit_thresholds as fit_thresholds
+    from rankwise.estimators.auto_ranker import AutoRanker as AutoRanker
+    from rankwise.estimators.temperature import fit_temperature as fit_temperature
+    from rankwise.estimators.thresholds import fit_thresholds as fit_thresholds
     from rankwise import datasets as datasets
     from rankwise.estimators import (
         BoostedRanker as BoostedRanker,
@@ -33,12 +33,12 @@ if TYPE_CHECKING:
     )
     from rankwise import evaluation as evaluation
     from rankwise.evaluation.conformal import ConformalRanks as ConformalRanks
-    from rankwise.evaluation.through_pipeline import (
+    from rankwise.estimators.through_pipeline import (
         explain_pair as explain_pair,
         inference as inference,
         rank as rank,
     )
-    from rankwise.export import export_model as export_model
+    from rankwise.io.export import export_model as export_model
     from rankwise.io.checkpoint import Checkpoint as Checkpoint
     from rankwise.io.model_file import (
         ModelFileError as ModelFileError,
@@ -55,7 +55,7 @@ if TYPE_CHECKING:
         pair_data as pair_data,
         qid_from_sizes as qid_from_sizes,
     )
-    from rankwise.preprocessing import scale_within_queries as scale_within_queries
+    from rankwise.data.query_scaler import scale_within_queries as scale_within_queries
 
 __version__ = "0.1.0"
 

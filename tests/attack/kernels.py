@@ -6,7 +6,7 @@ import independent
 import reference
 from attack.draws import choice, labels, queries
 from rankwise import RankLogistic, RankSVM
-from rankwise.kernels.values import kernel_values
+from rankwise.functions.kernel_values import kernel_values
 from test_kernel_certificates import KERNELS, exact_objective, model_of
 
 

@@ -13,8 +13,8 @@ from attack.draws import choice, for_examples
 from rankwise import Preferences
 from rankwise import metrics as measures
 from rankwise.evaluation import reliability
-from rankwise.metrics.concordance import concordance_estimate
-from rankwise.metrics.intervals import error_estimate
+from rankwise.evaluation.concordance import concordance_estimate
+from rankwise.evaluation.intervals import error_estimate
 from strategies import cases
 from test_reliability import close
 

@@ -11,8 +11,10 @@ from pathlib import Path
 import numpy as np
 from fuzzing import run
 
-from rankwise.export import export_model, read_svmrank_model, svmrank
+from rankwise.io import svmrank
+from rankwise.io.export import export_model
 from rankwise.io.model_layout import ModelFileError
+from rankwise.io.svmrank import read_svmrank_model
 
 # Larger models are right, but slow to write again.
 FEW_FEATURES = 10_000

@@ -6,7 +6,6 @@ import argparse
 from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
-from rankwise.auto import AutoRanker
 from rankwise.cli.arguments import POSITIVE, UsageError
 from rankwise.cli.interruption import Interruption
 from rankwise.cli.mixed import check_categorical, check_words, is_mixed
@@ -15,6 +14,7 @@ from rankwise.cli.models import save_any_model
 from rankwise.core.text import plural
 from rankwise.data.frames import framed
 from rankwise.data.hints import identifiers
+from rankwise.estimators.auto_ranker import AutoRanker
 
 if TYPE_CHECKING:
     from rankwise.cli.data import Data

@@ -17,9 +17,11 @@ from rankwise.core.text import table
 from rankwise.datasets import load_diabetes_ranking, make_search
 from rankwise.estimators import BradleyTerry, RankLogisticCV, RankSVMCV
 from rankwise.evaluation.conformal import ConformalRanks
-from rankwise.plotting import LeaderboardDisplay, QueryQualityDisplay, ReliabilityDisplay
 from rankwise.report import Report
 from rankwise.report.leaderboard import headline, leaderboard_page
+from rankwise.report.leaderboard_display import LeaderboardDisplay
+from rankwise.report.query_quality_display import QueryQualityDisplay
+from rankwise.report.reliability_display import ReliabilityDisplay
 
 EXAMPLE = """  rankwise demo --output demo-report
 """

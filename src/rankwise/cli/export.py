@@ -9,7 +9,7 @@ from rankwise.cli import arguments
 from rankwise.cli.models import load_any_model
 from rankwise.cli.output import Console
 from rankwise.cli.training import check_output
-from rankwise.export import export_model
+from rankwise.io.export import export_model
 
 FORMATS = ("svmrank", "solr", "elasticsearch", "opensearch", "onnx", "c", "sql", "json")
 EXAMPLE = """  rankwise export model.json -o model.dat --format svmrank

@@ -17,11 +17,11 @@ from rankwise.core.text import listing
 from rankwise.data.columns import MOST_WORDS, category_values, is_frame
 from rankwise.data.frames import framed, words_and_categories
 from rankwise.data.hints import identifiers
+from rankwise.data.table_encoder import TableEncoder
 from rankwise.distributed import fit_steps
 from rankwise.estimators.model_scores import ModelScores
 from rankwise.io.table_columns import ANY_NUMBER
 from rankwise.io.tables import Table
-from rankwise.preprocessing import TableEncoder
 
 if TYPE_CHECKING:
     from rankwise.cli.data import Data

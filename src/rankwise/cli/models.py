@@ -12,8 +12,8 @@ from rankwise.cli.arguments import UsageError
 from rankwise.cli.model_options import choices_of, declared_options, methods
 from rankwise.cli.scaling import QUERY_SCALES, make_scaler
 from rankwise.core.pipelines import has_probabilities
-from rankwise.export import read_svmrank_model
 from rankwise.io.model_file import LEADERBOARDS, ModelFileError, load_model, save_model
+from rankwise.io.svmrank import read_svmrank_model
 from rankwise.model_selection.scoring import as_scoring
 
 

@@ -18,7 +18,7 @@ from rankwise.cli.row_names import add_id_option
 from rankwise.cli.summary import add_inference_options, inference_from
 from rankwise.core.text import plural
 from rankwise.data.rows import some_rows
-from rankwise.evaluation.through_pipeline import rank
+from rankwise.estimators.through_pipeline import rank
 
 EXAMPLE = """  rankwise rank model.json new.csv --qid query -o ranks.csv
   rankwise rank model.json new.csv --ranges train.csv --label grade --qid query

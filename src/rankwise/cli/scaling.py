@@ -8,8 +8,8 @@ import scipy.sparse as sp
 from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import MaxAbsScaler, MinMaxScaler, StandardScaler
 
+from rankwise.data.query_scaler import QueryScaler
 from rankwise.distributed import fit_steps
-from rankwise.preprocessing import QueryScaler
 
 # The scalers that treat each query by itself.
 QUERY_SCALES = {"query-minmax": "minmax", "query-standard": "standard", "query-rank": "rank"}

@@ -12,7 +12,7 @@ from rankwise.cli import arguments
 from rankwise.cli.data import check_data_options, read_data, separator_of, take_columns_of
 from rankwise.cli.models import load_any_model
 from rankwise.cli.output import Console
-from rankwise.evaluation.through_pipeline import inference
+from rankwise.estimators.through_pipeline import inference
 from rankwise.io.tables import read_text_columns
 
 EXAMPLE = """  rankwise train train.csv --label grade --qid query --method rank-logistic -o model.json

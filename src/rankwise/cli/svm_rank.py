@@ -33,10 +33,10 @@ from rankwise.cli.svm_rank_options import CLASSIFY, LEARN, Options, Program, Ref
 from rankwise.cli.training import check_output
 from rankwise.core.pipelines import last_step
 from rankwise.core.threads import available_cores
+from rankwise.evaluation.pair_measures import ranking_error
 from rankwise.io.atomic import atomic_write
 from rankwise.io.svmlight import load_svmlight
 from rankwise.io.svmrank_file import svmrank_text
-from rankwise.metrics import ranking_error
 from rankwise.preferences import NoPairsError, Preferences
 
 KERNELS = {0: "linear", 1: "poly", 2: "rbf", 3: "sigmoid"}

@@ -17,8 +17,8 @@ def lazy_imports(package: str) -> tuple[Callable[[str], Any], Callable[[], list[
 
     Examples
     --------
-    >>> lazy_imports("rankwise.uncertainty")[2]
-    ['Differences', 'Inference', 'Influence', 'Influential', 'RankRanges', 'WaldTest']
+    >>> lazy_imports("rankwise.solvers")[2][:3]
+    ['Descent', 'InterruptedWarning', 'Monitor']
     """
     homes: dict[str, Sequence[str]] = {}
     source = pkgutil.get_data(package, "__init__.py")

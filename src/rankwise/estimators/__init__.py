@@ -5,8 +5,8 @@ from typing import TYPE_CHECKING
 from rankwise.core.lazy import lazy_imports
 
 if TYPE_CHECKING:
-    from rankwise.curves.ranker import CurveRanker as CurveRanker
-    from rankwise.curves.ranker_cv import CurveRankerCV as CurveRankerCV
+    from rankwise.estimators.curve_ranker import CurveRanker as CurveRanker
+    from rankwise.estimators.curve_ranker_cv import CurveRankerCV as CurveRankerCV
     from rankwise.estimators.boosted_ranker import BoostedRanker as BoostedRanker
     from rankwise.estimators.boosted_ranker_cv import BoostedRankerCV as BoostedRankerCV
     from rankwise.estimators.kernel_ranker import KernelRanker as KernelRanker
@@ -20,8 +20,8 @@ if TYPE_CHECKING:
     from rankwise.estimators.rank_rls_cv import RankRLSCV as RankRLSCV
     from rankwise.estimators.rank_svm import RankSVM as RankSVM
     from rankwise.estimators.rank_svm_cv import RankSVMCV as RankSVMCV
-    from rankwise.hull.ranker import HullRanker as HullRanker
-    from rankwise.hull.ranker_cv import HullRankerCV as HullRankerCV
+    from rankwise.estimators.hull_ranker import HullRanker as HullRanker
+    from rankwise.estimators.hull_ranker_cv import HullRankerCV as HullRankerCV
     from rankwise.leaderboard.bradley_terry import BradleyTerry as BradleyTerry
     from rankwise.leaderboard.bradley_terry_cv import BradleyTerryCV as BradleyTerryCV
     from rankwise.leaderboard.crowd import CrowdBradleyTerry as CrowdBradleyTerry

@@ -12,8 +12,8 @@ from sklearn.utils import check_random_state
 from rankwise.core.types import FloatArray
 from rankwise.estimators.base import BaseRanker
 from rankwise.estimators.inputs import labels_alone, read_validation, require_here
-from rankwise.leave_out.newton_search import NewtonLeftOut
 from rankwise.model_selection.folds import FOLDS_OF, Folds
+from rankwise.model_selection.newton_search import NewtonLeftOut
 from rankwise.model_selection.scoring import OF_PAIRS
 from rankwise.model_selection.search import CHANCE, MOST_LARGER, Choice, HeldOut, Search, has_risen
 from rankwise.model_selection.tunable import Problem

@@ -13,7 +13,6 @@ from numpy.typing import ArrayLike
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from rankwise.calibration.pair_probability import PairProbability
 from rankwise.core.checks import check_count, check_positive
 from rankwise.core.stored import Array, Declaration, Numbers, Value, are_categories
 from rankwise.core.threads import is_forked, openmp_threads
@@ -22,6 +21,7 @@ from rankwise.data.frames import one_row, validated_rows
 from rankwise.data.scores import canonical_csr
 from rankwise.estimators import tree_text
 from rankwise.estimators.base import BaseRanker, logger
+from rankwise.estimators.pair_probability import PairProbability
 from rankwise.estimators.tree_growth import (
     KEEPING_COLUMNS,
     REPRODUCIBLE,

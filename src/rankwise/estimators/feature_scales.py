@@ -27,9 +27,11 @@ from rankwise.core.checks import check_choice
 from rankwise.core.threads import in_order
 from rankwise.core.types import FloatArray
 from rankwise.data.design import row_blocks
-from rankwise.kernels import KernelMap, centred_gram, kernel_values, positive_factor, scaled_rows
-from rankwise.kernels.distances import typical_distance
-from rankwise.kernels.parameters import LEARNED
+from rankwise.functions.kernel_design import centred_gram, positive_factor
+from rankwise.functions.kernel_distances import typical_distance
+from rankwise.functions.kernel_map import KernelMap
+from rankwise.functions.kernel_parameters import LEARNED
+from rankwise.functions.kernel_values import kernel_values, scaled_rows
 from rankwise.losses import LeastSquares
 from rankwise.model_selection.scoring import held_out_error
 from rankwise.preferences import Preferences

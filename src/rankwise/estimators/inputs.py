@@ -21,7 +21,7 @@ from rankwise.data.design import Design
 from rankwise.data.frames import one_row, with_days
 from rankwise.data.hints import hint_at_queries
 from rankwise.estimators.fits import keep_pairs
-from rankwise.kernels.parameters import is_linear
+from rankwise.functions.kernel_parameters import is_linear
 from rankwise.model_selection.fold_rows import Validation
 from rankwise.model_selection.tunable import Problem
 from rankwise.preferences import Preferences, as_preferences

@@ -12,25 +12,25 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from rankwise.calibration.pair_probability import PairProbability
 from rankwise.core.checks import as_codes, check_choice, check_count
 from rankwise.core.memory import require_memory
 from rankwise.core.stored import Array, Part, Value
 from rankwise.core.threads import thread_count, with_one_blas_thread
 from rankwise.core.types import FloatArray, FloatVector
 from rankwise.data.frames import one_row
+from rankwise.data.table_encoder import TableEncoder
 from rankwise.estimators.base import BaseRanker
 from rankwise.estimators.feature_scales import learn_scales
 from rankwise.estimators.fits import keep_classes
 from rankwise.estimators.inputs import read_preferences, require_labels
+from rankwise.estimators.pair_probability import PairProbability
 from rankwise.estimators.parameters import LEARNED_KERNELS, SMOOTH_LOSSES, KernelRankerParameters
 from rankwise.estimators.rank_logistic import RankLogistic
 from rankwise.estimators.rank_rls import RankRLS
 from rankwise.estimators.rank_svm import RankSVM
-from rankwise.kernels.columns import ColumnFunction
-from rankwise.kernels.functions import SCALES
+from rankwise.functions.functions import SCALES
+from rankwise.functions.kernel_columns import ColumnFunction
 from rankwise.preferences import Preferences
-from rankwise.preprocessing.table_encoder import TableEncoder
 
 # The kernels to choose from. With fewer rows than this, too few are held out for a choice; it is the first.
 KERNELS = LEARNED_KERNELS[1:]

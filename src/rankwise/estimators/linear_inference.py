@@ -14,13 +14,13 @@ from rankwise.core.columns import fitted_columns
 from rankwise.core.threads import with_one_blas_thread
 from rankwise.data.design import as_design
 from rankwise.estimators.base import BaseRanker
+from rankwise.evaluation.inference import infer
+from rankwise.evaluation.influence import units_of
 from rankwise.losses.base import PairwiseLoss
 from rankwise.preferences import Preferences
-from rankwise.uncertainty.inference import infer
-from rankwise.uncertainty.influence import units_of
 
 if TYPE_CHECKING:
-    from rankwise.uncertainty.inference import Inference
+    from rankwise.evaluation.inference import Inference
 
 # The tolerance of the weights whose errors are estimated: their suboptimality must be far below them.
 SMOOTH_TOL, HINGE_TOL = 1e-9, 1e-5

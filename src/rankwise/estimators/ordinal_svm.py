@@ -16,8 +16,20 @@ from sklearn.utils.metadata_routing import UNUSED
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
-from rankwise.calibration.cumulative import cumulative_shares, fit_cumulative
-from rankwise.calibration.thresholds import (
+from rankwise.core.checks import as_array, as_codes, check_choice, check_positive
+from rankwise.core.memory import require_memory
+from rankwise.core.stored import Array, Value
+from rankwise.core.threads import with_one_blas_thread
+from rankwise.core.types import FloatArray, FloatVector
+from rankwise.core.warn import warn_caller
+from rankwise.estimators.base import positions_within
+from rankwise.estimators.cumulative import cumulative_shares, fit_cumulative
+from rankwise.estimators.fits import PairwiseFits, best_kept, hinted, starting_weights
+from rankwise.estimators.inputs import require_labels
+from rankwise.estimators.pairwise import PairwiseRanker
+from rankwise.estimators.parameters import OrdinalParameters, Running, Strength, WarmStart
+from rankwise.estimators.rank_svm import RankSVM
+from rankwise.estimators.thresholds import (
     ERRORS,
     METHODS,
     class_weights,
@@ -26,19 +38,7 @@ from rankwise.calibration.thresholds import (
     ordered_classes,
     ranks_of,
 )
-from rankwise.core.checks import as_array, as_codes, check_choice, check_positive
-from rankwise.core.memory import require_memory
-from rankwise.core.stored import Array, Value
-from rankwise.core.threads import with_one_blas_thread
-from rankwise.core.types import FloatArray, FloatVector
-from rankwise.core.warn import warn_caller
-from rankwise.estimators.base import positions_within
-from rankwise.estimators.fits import PairwiseFits, best_kept, hinted, starting_weights
-from rankwise.estimators.inputs import require_labels
-from rankwise.estimators.pairwise import PairwiseRanker
-from rankwise.estimators.parameters import OrdinalParameters, Running, Strength, WarmStart
-from rankwise.estimators.rank_svm import RankSVM
-from rankwise.kernels.parameters import is_linear
+from rankwise.functions.kernel_parameters import is_linear
 from rankwise.model_selection.folds import Folds
 from rankwise.model_selection.tunable import Problem
 from rankwise.solvers import chosen_solver

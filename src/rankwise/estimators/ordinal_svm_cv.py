@@ -9,7 +9,6 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike
 
-from rankwise.calibration.thresholds import ranks_of
 from rankwise.core.checks import as_array
 from rankwise.core.threads import with_one_blas_thread
 from rankwise.core.types import FloatVector
@@ -17,6 +16,7 @@ from rankwise.estimators.alpha_choice import ChoosesAlpha
 from rankwise.estimators.inputs import require_here
 from rankwise.estimators.ordinal_svm import BaseOrdinalSVM, OrdinalSVM
 from rankwise.estimators.parameters import Candidates, Comparison, OrdinalParameters, Running
+from rankwise.estimators.thresholds import ranks_of
 from rankwise.model_selection.folds import Folds
 from rankwise.model_selection.scoring import Scoring
 from rankwise.model_selection.tunable import Problem

@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from rankwise.kernels import kernel_names
+from rankwise.functions.kernel_values import kernel_names
 from rankwise.losses import LOSSES
 
 RandomState = int | np.random.RandomState | None

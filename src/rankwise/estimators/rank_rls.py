@@ -21,11 +21,11 @@ from rankwise.estimators.least_squares_fits import LeastSquaresFits, forms_of
 from rankwise.estimators.linear_inference import LinearInference
 from rankwise.estimators.parameters import LeastSquaresParameters, Strength
 from rankwise.estimators.spaces import strength, with_scales
-from rankwise.kernels.parameters import is_linear
-from rankwise.leave_out.fold_equations import FoldEquations
-from rankwise.leave_out.pair_blocks import distance_alphas, mean_squared_distance
+from rankwise.functions.kernel_parameters import is_linear
 from rankwise.losses.least_squares import COSTS, FORMULAS, TIES, LeastSquares
+from rankwise.model_selection.fold_equations import FoldEquations
 from rankwise.model_selection.grids import near_share
+from rankwise.model_selection.pair_blocks import distance_alphas, mean_squared_distance
 from rankwise.model_selection.tunable import Problem
 from rankwise.preferences import NoPairsError, Preferences
 from rankwise.preferences.base import AVERAGES

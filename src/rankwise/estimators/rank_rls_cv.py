@@ -26,15 +26,15 @@ from rankwise.estimators.parameters import (
     Pooling,
 )
 from rankwise.estimators.rank_rls import BaseRankRLS, RankRLS
-from rankwise.kernels.parameters import is_linear
-from rankwise.leave_out.leave_out import (
+from rankwise.functions.kernel_parameters import is_linear
+from rankwise.model_selection.fold_rows import Fold, PairFold
+from rankwise.model_selection.folds import Folds
+from rankwise.model_selection.leave_out import (
     HeldOutTask,
     has_pair_formula,
     pairs_left_out,
     queries_left_out,
 )
-from rankwise.model_selection.fold_rows import Fold, PairFold
-from rankwise.model_selection.folds import Folds
 from rankwise.model_selection.search import HeldOut, Search
 from rankwise.preferences import Preferences
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from rankwise.core.threads import thread_count
 from rankwise.core.types import FloatArray
 from rankwise.estimators.feature_scales import learn_scales
-from rankwise.kernels.parameters import is_learned, is_linear
+from rankwise.functions.kernel_parameters import is_learned, is_linear
 from rankwise.model_selection.tunable import Problem
 
 if TYPE_CHECKING:

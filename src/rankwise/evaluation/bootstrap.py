@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from rankwise.core.types import FloatArray, IntArray
-from rankwise.metrics.intervals import ROUNDING, units_of
+from rankwise.evaluation.intervals import ROUNDING, units_of
 from rankwise.preferences import Preferences
 
 RESAMPLES = 1000

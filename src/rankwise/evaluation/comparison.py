@@ -15,10 +15,10 @@ from rankwise.core.text import p_value_text, plural
 from rankwise.core.types import FloatArray
 from rankwise.evaluation.bootstrap import CONFIDENCE
 from rankwise.evaluation.evaluated import evaluated_rows
+from rankwise.evaluation.intervals import mean_estimate
 from rankwise.evaluation.measures import Choice, Measure, Measured
 from rankwise.evaluation.paired import Difference, differences
-from rankwise.metrics.intervals import mean_estimate
-from rankwise.metrics.rows import Undefined
+from rankwise.evaluation.ranked_rows import Undefined
 
 
 @dataclass(frozen=True, repr=False)

@@ -15,7 +15,7 @@ from rankwise.core.types import FloatArray, IntArray
 from rankwise.evaluation.models import is_scores, scores_of
 from rankwise.evaluation.names import model_name
 from rankwise.evaluation.predicted_grades import orders_classes
-from rankwise.metrics.scored import Scored
+from rankwise.evaluation.scored import Scored
 from rankwise.preferences import Preferences
 
 

@@ -14,7 +14,7 @@ from rankwise.core.text import plural, table
 from rankwise.core.types import FloatArray, IntArray
 from rankwise.evaluation.bootstrap import CONFIDENCE
 from rankwise.evaluation.data import class_numbers
-from rankwise.metrics.intervals import Estimate, mean_estimate
+from rankwise.evaluation.intervals import Estimate, mean_estimate
 
 # The names for display, and the bounds of the values; that of the absolute error depends on the grades.
 NAMES = {

@@ -20,17 +20,17 @@ from rankwise.evaluation.bootstrap import (
     resampled_rows,
     weighted_mean,
 )
-from rankwise.metrics.concordance import concordance_estimate
-from rankwise.metrics.intervals import (
+from rankwise.evaluation.concordance import concordance_estimate
+from rankwise.evaluation.intervals import (
     Estimate,
     clustered,
     mean_estimate,
     units_of,
 )
-from rankwise.metrics.label_facts import LabelFacts
-from rankwise.metrics.registry import KINDS, Kind, Measure, Metric, named_measure, parsed_measure
-from rankwise.metrics.rows import Undefined, check_undefined
-from rankwise.metrics.scored import Scored
+from rankwise.evaluation.label_facts import LabelFacts
+from rankwise.evaluation.ranked_rows import Undefined, check_undefined
+from rankwise.evaluation.registry import KINDS, Kind, Measure, Metric, named_measure, parsed_measure
+from rankwise.evaluation.scored import Scored
 from rankwise.preferences import NoPairsError, Preferences
 from rankwise.preferences.order_graph import present_edges
 

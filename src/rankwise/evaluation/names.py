@@ -10,7 +10,7 @@ from rankwise.core.pipelines import last_step
 from rankwise.core.text import plural
 from rankwise.data.columns import column_names
 from rankwise.evaluation.models import is_scores
-from rankwise.metrics.registry import measure_title
+from rankwise.evaluation.registry import measure_title
 
 # Criteria of searches that are no measures.
 _CRITERIA = {
@@ -30,7 +30,7 @@ def metric_name(metric: Callable[..., Any], options: dict[str, Any]) -> str:
 
     Examples
     --------
-    >>> from rankwise.metrics import ndcg
+    >>> from rankwise.evaluation.list_measures import ndcg
     >>> metric_name(ndcg, {"k": 10})
     'ndcg@10'
     """

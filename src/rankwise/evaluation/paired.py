@@ -10,8 +10,8 @@ import numpy as np
 
 from rankwise.core.types import FloatArray
 from rankwise.evaluation.bootstrap import CONFIDENCE, interval
+from rankwise.evaluation.intervals import Estimate
 from rankwise.evaluation.measures import Measure, Measured, estimate_over_queries
-from rankwise.metrics.intervals import Estimate
 
 # Smaller differences are ties.
 TIE = 1e-12

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
@@ -15,7 +15,9 @@ from rankwise.evaluation.comparison import Comparison, check_levels, comparison_
 from rankwise.evaluation.measures import Measured, Metric, Scored, evaluated
 from rankwise.evaluation.search_measures import search_measures
 from rankwise.evaluation.single import Evaluation
-from rankwise.io.trec import Qrels, Run
+
+if TYPE_CHECKING:
+    from rankwise.io.trec import Qrels, Run
 
 RUN_MEASURES = ("nDCG@10", "AP", "RR", "P@10")
 

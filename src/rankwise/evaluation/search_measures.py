@@ -12,8 +12,8 @@ import numpy as np
 
 from rankwise.core.types import FloatArray, IntArray
 from rankwise.evaluation.measures import Metric, Scored
-from rankwise.metrics.registry import parsed_name
-from rankwise.metrics.rows import require_labels
+from rankwise.evaluation.ranked_rows import require_labels
+from rankwise.evaluation.registry import parsed_name
 
 # The measures of ir-measures that are between 0 and 1.
 UNIT = {

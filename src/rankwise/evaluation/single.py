@@ -14,7 +14,7 @@ from rankwise.evaluation.bootstrap import CONFIDENCE
 from rankwise.evaluation.evaluated import Outcome, evaluated_rows
 from rankwise.evaluation.grades import GradeAgreement, agreement_lines
 from rankwise.evaluation.measures import Choice, Measured
-from rankwise.metrics.rows import Undefined
+from rankwise.evaluation.ranked_rows import Undefined
 
 
 @dataclass(frozen=True, repr=False)

@@ -29,10 +29,11 @@ from rankwise.core.pipelines import last_step
 from rankwise.core.types import FloatArray
 from rankwise.data.columns import CATEGORY, KINDS, ORDERED
 from rankwise.data.frames import new_frame
+from rankwise.data.query_scaler import QueryScaler
+from rankwise.data.table_encoder import TableEncoder
 from rankwise.estimators.model_scores import ModelScores
 from rankwise.io.model_layout import Arrays, Contents, ModelFileError
 from rankwise.io.model_values import decode, encode, from_node, to_node
-from rankwise.preprocessing import QueryScaler, TableEncoder
 
 # The columns of a SimpleImputer with an indicator of missing values: its `indicator_.features_`.
 INDICATED = "indicated_"

@@ -5,14 +5,17 @@ from typing import TYPE_CHECKING
 from rankwise.core.lazy import lazy_imports
 
 if TYPE_CHECKING:
-    from rankwise.hull.orders import OrderComparison as OrderComparison, compare_orders as compare_orders
-    from rankwise.leave_out.leave_out import (
+    from rankwise.estimators.hull_orders import (
+        OrderComparison as OrderComparison,
+        compare_orders as compare_orders,
+    )
+    from rankwise.model_selection.leave_out import (
         LeaveOutResult as LeaveOutResult,
         leave_pair_out as leave_pair_out,
         leave_query_out as leave_query_out,
         leave_row_out as leave_row_out,
     )
-    from rankwise.leave_out.permutation import (
+    from rankwise.model_selection.permutation import (
         PermutationTestResult as PermutationTestResult,
         permutation_test as permutation_test,
     )

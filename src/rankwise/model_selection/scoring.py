@@ -13,10 +13,10 @@ from sklearn.exceptions import UndefinedMetricWarning
 from rankwise import metrics
 from rankwise.core.checks import as_vector
 from rankwise.core.types import FloatArray
+from rankwise.evaluation.ranked_rows import summary
+from rankwise.evaluation.registry import Metric, named_measure, parsed_name
+from rankwise.evaluation.scored import Scored
 from rankwise.losses import Logistic
-from rankwise.metrics.registry import Metric, named_measure, parsed_name
-from rankwise.metrics.rows import summary
-from rankwise.metrics.scored import Scored
 from rankwise.preferences import Preferences
 
 

@@ -11,7 +11,7 @@ from sklearn.exceptions import UndefinedMetricWarning
 
 from rankwise.core.checks import check_choice
 from rankwise.core.types import FloatVector
-from rankwise.metrics import ranking_error
+from rankwise.evaluation.pair_measures import ranking_error
 from rankwise.objectives._gradient import PairwiseGradient, check_loss
 from rankwise.objectives._sets import Memory, Rows, RowSets
 from rankwise.preferences import Preferences

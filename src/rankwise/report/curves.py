@@ -6,7 +6,7 @@ import numpy as np
 
 from rankwise.core.text import short
 from rankwise.evaluation.data import EvaluationData
-from rankwise.plotting.curves import DrawnCurve, curve_picture, drawn_curves, drawn_tables, has_curves
+from rankwise.report.curves_display import DrawnCurve, curve_picture, drawn_curves, drawn_tables, has_curves
 from rankwise.report.page import figure, figures, paragraph, section, table
 
 DRAWN = 12

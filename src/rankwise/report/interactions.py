@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from rankwise.core.pipelines import before_last_step
 from rankwise.core.text import plural
+from rankwise.estimators.weights import by_size, has_interactions
 from rankwise.evaluation.data import EvaluationData
 from rankwise.evaluation.names import feature_names
-from rankwise.evaluation.weights import by_size, has_interactions
-from rankwise.plotting.weights import bar_picture
 from rankwise.report.page import figure, figures, paragraph, section, table
+from rankwise.report.weights_display import bar_picture
 
 DRAWN = 14
 MAX_PAIRS = 10

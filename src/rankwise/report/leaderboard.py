@@ -10,7 +10,7 @@ from rankwise.leaderboard.by_category import CategoryLeaderboards
 from rankwise.leaderboard.fragility import Fragility
 from rankwise.leaderboard.over_time import Ratings
 from rankwise.leaderboard.table import Leaderboard
-from rankwise.plotting import LeaderboardDisplay, RatingsDisplay
+from rankwise.report.leaderboard_display import LeaderboardDisplay, RatingsDisplay
 from rankwise.report.leaderboard_tables import (
     category_section,
     chance_grid,

@@ -8,10 +8,11 @@ from typing import Any
 import numpy as np
 
 from rankwise.core.text import MINUS
+from rankwise.estimators.weights import output_names
 from rankwise.evaluation.data import EvaluationData
 from rankwise.evaluation.names import feature_names
-from rankwise.evaluation.weights import output_names
-from rankwise.plotting import AlphaPathDisplay, CertifiedPathDisplay, ConvergenceDisplay
+from rankwise.report.alpha_path_display import AlphaPathDisplay, CertifiedPathDisplay
+from rankwise.report.convergence_display import ConvergenceDisplay
 from rankwise.report.page import Cell, Number, facts, figure, figures, paragraph, section
 
 

@@ -12,8 +12,8 @@ from typing import Any
 
 from rankwise.core.text import escaped, short
 from rankwise.evaluation.measures import Measure
-from rankwise.plotting.marks import Picture
-from rankwise.plotting.svg import legend, svg
+from rankwise.report.marks import Picture
+from rankwise.report.svg import legend, svg
 
 # Nothing may be loaded from elsewhere, even if a feature name contains HTML.
 POLICY = "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; img-src data:"

@@ -10,9 +10,9 @@ import scipy.sparse as sp
 
 from rankwise.core.text import short
 from rankwise.core.types import FloatArray, IntArray
+from rankwise.estimators.weights import Weights, by_size
 from rankwise.evaluation.data import EvaluationData
 from rankwise.evaluation.names import row_words
-from rankwise.evaluation.weights import Weights, by_size
 from rankwise.report.queries import in_order, most_wrong, named_queries, spread_out
 
 MAX_ROWS = 800

@@ -12,8 +12,6 @@ from rankwise.evaluation import bootstrap
 from rankwise.evaluation.data import EvaluationData
 from rankwise.evaluation.measures import Measured
 from rankwise.evaluation.names import row_words
-from rankwise.plotting import QueryQualityDisplay
-from rankwise.plotting.roc import labels_picture
 from rankwise.report.page import (
     QueryLink,
     better_in_words,
@@ -24,6 +22,8 @@ from rankwise.report.page import (
     table,
 )
 from rankwise.report.queries import MAX_NAMED, documents_panel, named_queries, worst_first
+from rankwise.report.query_quality_display import QueryQualityDisplay
+from rankwise.report.roc import labels_picture
 
 LISTED = 8
 MAX_POINTS = 1500

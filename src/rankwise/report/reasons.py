@@ -6,15 +6,15 @@ import numpy as np
 
 from rankwise.core.text import TIMES, escaped, plural, short
 from rankwise.core.types import FloatArray
-from rankwise.evaluation.contributions import Contributions
+from rankwise.estimators.contributions import Contributions
+from rankwise.estimators.weights import Weights, by_size, has_interactions, largest_parts
 from rankwise.evaluation.data import EvaluationData
+from rankwise.evaluation.inference import Inference, p_text
 from rankwise.evaluation.names import row_words
-from rankwise.evaluation.weights import Weights, by_size, has_interactions, largest_parts
-from rankwise.plotting import WeightsDisplay
 from rankwise.report.about import LEAST_SPREAD, widest_spread
 from rankwise.report.page import Cell, Number, embedded, figure, figures, paragraph, section, select, table
 from rankwise.report.pairs import PairData, row_title
-from rankwise.uncertainty.inference import Inference, p_text
+from rankwise.report.weights_display import WeightsDisplay
 
 P_VALUE = "p-value"
 DRAWN = 14

@@ -5,10 +5,10 @@ from __future__ import annotations
 from rankwise.core.text import share, short
 from rankwise.evaluation.data import EvaluationData
 from rankwise.evaluation.models import has_probabilities
-from rankwise.evaluation.reliability import Reliability, reliability
-from rankwise.plotting.reliability import reliability_picture
+from rankwise.evaluation.reliability_diagram import Reliability, reliability
 from rankwise.preferences import NoPairsError
 from rankwise.report.page import Number, figure, figures, paragraph, section, table
+from rankwise.report.reliability_display import reliability_picture
 from rankwise.report.shapes import MAX_CURVES
 
 

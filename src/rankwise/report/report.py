@@ -14,17 +14,17 @@ from numpy.typing import ArrayLike
 from rankwise.core.backends import require_in_memory
 from rankwise.core.pipelines import has_probabilities
 from rankwise.core.text import escaped, listed, plural, share, short
+from rankwise.estimators.contributions import contributions_of
+from rankwise.estimators.through_pipeline import fitted_model
+from rankwise.estimators.weights import Weights, weights_of, weights_of_table
 from rankwise.evaluation import Difference, Measured
 from rankwise.evaluation.comparison import comparison_of
-from rankwise.evaluation.contributions import contributions_of
 from rankwise.evaluation.data import named_models
 from rankwise.evaluation.evaluated import evaluated_rows
 from rankwise.evaluation.measures import RANKS, Choice, named_measure
 from rankwise.evaluation.names import row_names_of
 from rankwise.evaluation.single_feature import SingleFeature, best_single_feature
 from rankwise.evaluation.slices import slices_of
-from rankwise.evaluation.through_pipeline import fitted_model
-from rankwise.evaluation.weights import Weights, weights_of, weights_of_table
 from rankwise.io.atomic import atomic_write
 from rankwise.preferences import Preferences
 from rankwise.report.about import about, cautions
@@ -44,7 +44,7 @@ from rankwise.report.versus import versus_section
 from rankwise.report.what_if import what_if_section
 
 if TYPE_CHECKING:
-    from rankwise.uncertainty.inference import Inference
+    from rankwise.evaluation.inference import Inference
 
 FRAME_HEIGHT = 700
 # The number of models that a sentence names; it counts the others.

@@ -9,11 +9,10 @@ from sklearn.metrics import confusion_matrix
 
 from rankwise.core.text import listed, plural, share, short
 from rankwise.evaluation.data import EvaluationData
-from rankwise.plotting import UtilityDisplay
-from rankwise.plotting.order_graph import edge_shares, layers_of
-from rankwise.plotting.roc import roc, roc_picture
-from rankwise.plotting.utility import UtilityAxis
+from rankwise.report.order_graph_display import edge_shares, layers_of
 from rankwise.report.page import figure, figures, paragraph, section, table
+from rankwise.report.roc import roc, roc_picture
+from rankwise.report.utility_display import UtilityAxis, UtilityDisplay
 
 MAX_CURVES = 6
 ROC_CAPTION = "The area under the curve is the fraction of pairs in the right order."

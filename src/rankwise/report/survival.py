@@ -6,9 +6,8 @@ import numpy as np
 
 from rankwise.core.text import plural, share
 from rankwise.evaluation.data import EvaluationData
-from rankwise.plotting import SurvivalDisplay
-from rankwise.plotting.survival import SurvivalCurve, curves_by_score
 from rankwise.report.page import figure, figures, paragraph, section, table
+from rankwise.report.survival_display import SurvivalCurve, SurvivalDisplay, curves_by_score
 
 DIRECTION = "A higher score predicts a longer survival time."
 

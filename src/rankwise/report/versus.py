@@ -11,8 +11,8 @@ from rankwise.evaluation.comparison import correction_in_words
 from rankwise.evaluation.data import EvaluationData
 from rankwise.evaluation.measures import Measured
 from rankwise.evaluation.paired import Difference
-from rankwise.plotting.intervals import interval_picture
-from rankwise.plotting.marks import Rule
+from rankwise.report.interval_display import interval_picture
+from rankwise.report.marks import Rule
 from rankwise.report.page import Number, better_in_words, figure, figures, paragraph, section, table
 
 

@@ -14,11 +14,11 @@ import scipy.sparse as sp
 from rankwise.core.pipelines import last_step
 from rankwise.core.types import FloatArray, IntArray
 from rankwise.data.rows import some_rows
+from rankwise.estimators.scaling import scaling_of
+from rankwise.estimators.weights import Weights, by_size
 from rankwise.evaluation.data import EvaluationData
-from rankwise.evaluation.weights import Weights, by_size
-from rankwise.export.scaling import scaling_of
-from rankwise.export.terms import terms_of
-from rankwise.plotting.curves import has_curves, level_names
+from rankwise.io.terms import terms_of
+from rankwise.report.curves_display import has_curves, level_names
 from rankwise.report.page import embedded, paragraph, section, select
 from rankwise.report.pairs import rounded, row_title
 from rankwise.report.queries import in_order, named_queries, spread_out

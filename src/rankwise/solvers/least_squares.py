@@ -19,7 +19,7 @@ from rankwise.core.memory import available_memory, require_memory
 from rankwise.core.types import FloatArray
 from rankwise.data.design import Design, as_design, float_matrix, row_blocks
 from rankwise.data.precision import Precision
-from rankwise.kernels import KernelDesign
+from rankwise.functions.kernel_design import KernelDesign
 from rankwise.losses import LeastSquares
 from rankwise.solvers.certificate import StoppingRule
 from rankwise.solvers.conjugate_gradients import solve_conjugate_gradients

@@ -1,1 +1,0 @@
-"""Scores as grades and probabilities: thresholds, temperatures and cumulative models."""

@@ -1,1 +1,0 @@
-"""Additive models: a curve per feature, learned by ranking."""

@@ -1,0 +1,130 @@
+"""The models that a search tries, from the simplest family to the most complex."""
+
+from __future__ import annotations
+
+import importlib.util
+import warnings
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import scipy.sparse as sp
+from sklearn.base import clone
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import MaxAbsScaler, StandardScaler
+
+from rankwise.core.checks import check_choice
+from rankwise.data.columns import NUMBER
+from rankwise.data.query_scaler import QueryScaler
+from rankwise.data.table_encoder import TableEncoder
+from rankwise.estimators import (
+    BoostedRanker,
+    BoostedRankerCV,
+    CurveRanker,
+    KernelRanker,
+    RankLogistic,
+    RankSVM,
+)
+from rankwise.estimators.auto_task import Task
+from rankwise.model_selection.search import EdgeOfGridWarning
+
+# From the simplest to the most complex.
+FAMILIES = ("linear", "curves", "kernel", "trees")
+# A curve per column, and a kernel of all columns, suit tables rather than long vectors.
+MOST_CURVES, MOST_KERNEL_COLUMNS = 1000, 1000
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """A model that chooses its own alpha, and the steps before it.
+
+    Attributes
+    ----------
+    name : str
+    family : str
+        One of `FAMILIES`.
+    steps : tuple of transformers
+    ranker : estimator
+    is_last : bool
+        Whether it takes long and waits until the others are done.
+    """
+
+    name: str
+    family: str
+    steps: tuple[Any, ...]
+    ranker: Any
+    is_last: bool = False
+
+    @property
+    def complexity(self) -> int:
+        """The place of the family, 0 for the simplest."""
+        return FAMILIES.index(self.family)
+
+    def fit(self, task: Task) -> Any:
+        """Return a fitted model: a pipeline, or the ranker if there are no steps before it."""
+        X, fitted = task.X, []
+        for step in map(clone, self.steps):
+            queries = {"qid": task.qid} if isinstance(step, QueryScaler) else {}
+            X = step.fit_transform(X, **queries)
+            fitted.append(step)
+        with warnings.catch_warnings():
+            # Their advice is for a user who sets the parameters of this estimator.
+            warnings.simplefilter("ignore", EdgeOfGridWarning)
+            warnings.simplefilter("ignore", ConvergenceWarning)
+            ranker = clone(self.ranker).fit(X, task.y, **task.arguments())
+        return make_pipeline(*fitted, ranker) if fitted else ranker
+
+
+def candidates_for(
+    task: Task, families: Sequence[str] | None, seed: int, n_jobs: int | None
+) -> list[Candidate]:
+    """Return the candidates that suit the rows, the simplest first.
+
+    Sparse rows have linear models and trees. Columns that are no plain numbers are encoded for linear models
+    and kernels. If rows have queries and all columns are numbers, there are candidates with features scaled
+    within queries.
+    """
+    for family in FAMILIES if families is None else families:
+        check_choice(family, "candidates", FAMILIES)
+    is_sparse, encoder = sp.issparse(task.X), _encoder_of(task.X)
+    n_columns = task.X.shape[1] if encoder is None else len(encoder.source_columns_)
+    shared = {"random_state": seed, "n_jobs": n_jobs}
+    scaled = (MaxAbsScaler() if is_sparse else StandardScaler(),)
+    plain = scaled if encoder is None else (TableEncoder(), *scaled)
+    found = [
+        Candidate("linear", "linear", plain, RankSVM("auto", loss="squared_hinge")),
+        Candidate("linear, logistic", "linear", plain, RankLogistic("auto")),
+    ]
+    if not is_sparse and n_columns <= MOST_CURVES:
+        found.append(Candidate("curves", "curves", (), CurveRanker()))
+    if not is_sparse and n_columns <= MOST_KERNEL_COLUMNS:
+        found.append(Candidate("learned kernel", "kernel", (), KernelRanker()))
+    if importlib.util.find_spec("lightgbm") is not None:
+        found += [
+            Candidate("trees", "trees", (), BoostedRanker()),
+            Candidate("trees, logistic", "trees", (), BoostedRanker("logistic")),
+            Candidate("trees, tuned", "trees", (), BoostedRankerCV(), is_last=True),
+        ]
+    if task.qid is not None and encoder is None and not is_sparse:
+        found += [_within_queries(one) for one in found if not one.is_last]
+    found = [one for one in found if families is None or one.family in families]
+    for one in found:
+        known = one.ranker.get_params()
+        one.ranker.set_params(**{name: value for name, value in shared.items() if name in known})
+    return sorted(found, key=lambda one: one.complexity)
+
+
+def _within_queries(candidate: Candidate) -> Candidate:
+    """Return a candidate with features scaled within queries in place of its own scaler."""
+    name = f"{candidate.name}, scaled within queries"
+    return Candidate(name, candidate.family, (QueryScaler(),), clone(candidate.ranker))
+
+
+def _encoder_of(X: Any) -> TableEncoder | None:
+    """Return an encoder of the columns, or None if all of them are numbers without gaps."""
+    if sp.issparse(X):
+        return None
+    encoder = TableEncoder().fit(X)
+    is_plain = set(encoder.kinds_) == {NUMBER} and not encoder.has_missing_.any()
+    return None if is_plain else encoder

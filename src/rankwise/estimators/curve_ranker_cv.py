@@ -1,0 +1,72 @@
+"""CurveRanker with a built-in choice of alpha."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from rankwise.estimators.curve_ranker import BaseCurveRanker, CurveRanker
+from rankwise.estimators.pairwise import PairwiseRankerCV
+from rankwise.estimators.parameters import (
+    Callback,
+    Candidates,
+    Comparison,
+    CurveParameters,
+    Jobs,
+    Randomness,
+    Verbosity,
+)
+
+
+@dataclass(eq=False, repr=False)
+class CurveRankerCV(
+    PairwiseRankerCV,
+    BaseCurveRanker,
+    Verbosity,
+    Randomness,
+    Jobs,
+    Callback,
+    CurveParameters,
+    Comparison,
+    Candidates,
+):
+    """A sum of curves with alpha chosen by cross-validation over queries, then fitted to all rows.
+
+    Bins and interactions are recomputed from the training rows of each fold.
+
+    Parameters
+    ----------
+    alphas : array, optional
+        Candidates; by default powers of ten relative to the scale of the data, visited as in `RankSVMCV`.
+        At the first, the range of the scores is about one margin.
+    cv : int, splitter or iterable of (train, test)
+        An int assigns queries (rows, if there are no queries) to folds at random, the same in each fit unless
+        `random_state` changes.
+    scoring : str, callable or scikit-learn scorer, optional
+        The measure to choose alpha by, as in `RankSVMCV`.
+    loss, n_bins, ... :
+        As in `CurveRanker`.
+
+    Attributes
+    ----------
+    alpha_, alphas_, cv_errors_ :
+        As in `RankSVMCV`.
+
+    Examples
+    --------
+    >>> from rankwise import CurveRankerCV
+    >>> from rankwise.datasets import load_diabetes_ranking
+    >>> X, y = load_diabetes_ranking(return_X_y=True)
+    >>> model = CurveRankerCV(cv=3, n_bins=16).fit(X, y)
+    >>> model.cv_errors_.shape == (len(model.alphas_), 3)
+    True
+    """
+
+    plain = CurveRanker
+
+    def with_alpha(self, alpha: float) -> Any:
+        """Return the estimator for one alpha, with the names and the categories of the columns."""
+        model = super().with_alpha(alpha)
+        known = ("n_features_in_", "feature_names_in_", "categories_")
+        model.__dict__.update({name: getattr(self, name) for name in known if hasattr(self, name)})
+        return model

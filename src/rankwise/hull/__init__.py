@@ -1,1 +1,0 @@
-"""Convex-hull ranking (Fung et al. 2006): program, solver, estimators, and comparisons of orders."""
