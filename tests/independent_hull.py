@@ -1,5 +1,7 @@
 """Programme (27) of Fung et al. (2005) as it is written, one threshold an edge, solved by Clarabel."""
 
+from itertools import product
+
 import clarabel
 import numpy as np
 from scipy import sparse
@@ -11,10 +13,9 @@ def solve(F, codes, edges, alpha, *, slack="squared", slack_per="row", weight=No
     For each edge (i, j): gamma + F_i w + y_i >= 0, gamma_hat - F_j w + y_j >= 0, gamma + gamma_hat <= -1,
     y >= 0. Rows of `F` that are in no edge's class have no slack. Gives (w, objective).
     """
-    w, objective, _ = solution(
-        F, codes, edges, alpha, slack=slack, slack_per=slack_per, weight=weight, matrix=matrix
-    )
-    return w, objective
+    n, _, found = _solved(F, codes, edges, alpha, slack, slack_per, weight, matrix)
+    assert found.status == clarabel.SolverStatus.Solved, found.status
+    return np.array(found.x)[:n], float(found.obj_val)
 
 
 def feasible_objective(F, codes, edges, alpha, slack, w, gamma):
@@ -28,19 +29,20 @@ def feasible_objective(F, codes, edges, alpha, slack, w, gamma):
 
 
 def solution(F, codes, edges, alpha, *, slack="squared", slack_per="row", weight=None, matrix=None):
-    """Return (w, objective, gamma)."""
+    """Return (w, objective, gamma), which may be inexact where no settings of Clarabel suffice."""
     n, n_units, found = _solved(F, codes, edges, alpha, slack, slack_per, weight, matrix)
     x = np.array(found.x)
     return x[:n], float(found.obj_val), x[n + n_units :: 2]
 
 
 def interval(F, codes, edges, alpha, *, slack="squared", slack_per="row", weight=None):
-    """Return bounds of the minimum, which differ where Clarabel could not go on."""
+    """Return bounds of the minimum, which differ where Clarabel could not go on with any settings."""
     *_, found = _solved(F, codes, edges, alpha, slack, slack_per, weight, None)
     return float(found.obj_val_dual), float(found.obj_val)
 
 
 def _solved(F, codes, edges, alpha, slack, slack_per, weight, matrix):
+    """Solve with the first settings under which Clarabel does not give up: then its gap is up to 10%."""
     m, n = F.shape
     weight = np.ones(m) if weight is None else weight
     inside = np.array([c in {k for edge in edges for k in edge} for c in codes]) & (weight > 0)
@@ -80,10 +82,16 @@ def _solved(F, codes, edges, alpha, slack, slack_per, weight, matrix):
         P[range(n, n + n_units), range(n, n + n_units)] = 2 * share
     else:
         q[n : n + n_units] = share
-    settings = clarabel.DefaultSettings()
-    settings.verbose = False
-    settings.tol_gap_abs = settings.tol_gap_rel = settings.tol_feas = 1e-12
-    cones = [clarabel.NonnegativeConeT(len(rows))]
-    A = sparse.csc_matrix(np.array(rows))
-    solver = clarabel.DefaultSolver(sparse.csc_matrix(np.triu(P)), q, A, np.array(right), cones, settings)
-    return n, n_units, solver.solve()
+    A, cones = sparse.csc_matrix(np.array(rows)), [clarabel.NonnegativeConeT(len(rows))]
+    for equilibrate, regularization in product((True, False), (1e-8, 1e-12)):
+        settings = clarabel.DefaultSettings()
+        settings.verbose = False
+        settings.tol_gap_abs = settings.tol_gap_rel = settings.tol_feas = 1e-12
+        settings.equilibrate_enable = equilibrate
+        settings.static_regularization_constant = regularization
+        found = clarabel.DefaultSolver(
+            sparse.csc_matrix(np.triu(P)), q, A, np.array(right), cones, settings
+        ).solve()
+        if found.status == clarabel.SolverStatus.Solved:
+            break
+    return n, n_units, found

@@ -95,16 +95,63 @@ def test_optimum_for_any_graph_and_weights(draw):
         with pytest.raises((NoPairsError, ValueError), match=r"nothing to rank|zero for every row"):
             model.fit(X, codes, sample_weight=weight)
         return
-    with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", "All scores are equal|order names")
-        warnings.filterwarnings("ignore", "No further progress was possible")  # weights that differ much
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
         model.fit(X, codes, sample_weight=weight)
     _, expected = independent_hull.solve(
         X, codes, present, 1e-2, slack=slack, slack_per=slack_per, weight=weight
     )
-    # Clarabel itself leaves errors of some 1e-5 where weights differ much.
-    assert model.objective_ == pytest.approx(expected, rel=3e-5, abs=1e-9)
-    assert model.gap_ <= 1e-7 * model.objective_ + 1e-9  # of it 1e-9 for rounding, as zero costs about 1
+    error = 1e-7 * expected + 1e-9  # of the reference
+    assert expected - error <= model.objective_ <= expected + model.gap_ + error
+    # About one draw in four thousand ends in a cycle, with a warning and a gap of some percent.
+    has_stalled = any(warning.category is ConvergenceWarning for warning in caught)
+    assert 0 <= model.gap_ <= (0.1 if has_stalled else 1.01e-9) * model.objective_
+
+
+DRAWN = {
+    # The first six iterates are worse than zero, the start.
+    "far from feasible at first": (
+        ([1, 1, 1, 0, 0, 0, 0], [(1, 0)], "absolute", "edge"),
+        [[-2, -1], [1, 3], [1, 0], [-1, -2], [1, 1], [3, 3], [0, -1]],
+        [1e-3, 1, 1e-3, 1e-3, 1e-3, 1e-3, 1e-3],
+    ),
+    # Steps that are all corrected repeat themselves at a gap of 5e-5.
+    "a cycle": (
+        ([2, 0, 1], [(1, 0), (2, 0), (2, 1)], "squared", "row"),
+        [[-2, -2], [-2, 0], [-2, 0]],
+        [5, 5, 5],
+    ),
+    # Clarabel's usual settings leave an error of 5e-5; the optimum is 1 / 31.
+    "hard for Clarabel": (
+        ([0, 2, 1], [(1, 0), (2, 1)], "squared", "row"),
+        [[0, 0], [3, -2], [0.5, 0]],
+        [1e-3, 1e-3, 1e-3],
+    ),
+}
+
+
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("name", DRAWN)
+def test_drawn_fits_reach_their_tolerance(name):
+    (codes, order, slack, slack_per), X, weight = DRAWN[name]
+    codes, X, weight = np.array(codes), np.array(X, dtype=float), np.array(weight, dtype=float)
+    options = {"slack": slack, "slack_per": slack_per}
+    model = HullRanker(1e-2, order=order, **options).fit(X, codes, sample_weight=weight)
+    _, expected = independent_hull.solve(X, codes, order, 1e-2, weight=weight, **options)
+    assert model.objective_ == pytest.approx(expected, rel=1e-8)
+    assert 0 <= model.gap_ <= 1e-9 * model.objective_
+    if name == "hard for Clarabel":
+        assert expected == pytest.approx(1 / 31, rel=1e-8)
+
+
+def test_an_unfinished_fit_does_not_call_a_constant_optimal(recwarn):
+    X = np.array([[-2.0, -1], [1, 3], [1, 0], [-1, -2], [1, 1], [3, 3], [0, -1]])
+    model = HullRanker(1e-2, slack="absolute", max_iter=4)
+    model.fit(X, [1, 1, 1, 0, 0, 0, 0], sample_weight=[1e-3, 1, 1e-3, 1e-3, 1e-3, 1e-3, 1e-3])
+    assert model.gap_ > 1e-2 * model.objective_
+    (warning,) = recwarn
+    assert warning.category is ConvergenceWarning
+    assert "nan" not in str(warning.message)
 
 
 def test_a_fit_without_an_attainable_improvement_goes_to_the_last_digit():
@@ -123,6 +170,9 @@ def test_a_fit_without_an_attainable_improvement_goes_to_the_last_digit():
 def test_an_indefinite_newton_matrix_raises_an_error():
     with pytest.raises(np.linalg.LinAlgError, match="Rounding made the matrix indefinite"):
         hull_newton._scaled_cholesky(np.array([[-1e-3]]))
+    for overflowed in (np.inf, np.nan):
+        with pytest.raises(np.linalg.LinAlgError, match="overflowed"):
+            hull_newton._scaled_cholesky(np.array([[overflowed]]))
 
 
 @pytest.mark.parametrize("slack", ["squared", "absolute"])

@@ -13,6 +13,7 @@ from sklearn.model_selection import GridSearchCV, KFold
 import reference
 from rankwise import CurveRanker, OrdinalSVM, Preferences, RankSVM, RankSVMCV, load_model, save_model
 from rankwise.datasets import make_ordinal, make_ranking
+from rankwise.distributed import whole_queries
 from rankwise.losses import Hinge, HuberHinge, PiecewiseLinear, SquaredHinge, loss_over
 from strategies import cases
 
@@ -117,14 +118,43 @@ def test_other_estimators_take_them():
     assert CurveRanker(alpha=1e-2, loss=HuberHinge(), n_bins=4).fit(X, y, qid=qid).score(X, y, qid=qid) > 0.6
 
 
-@pytest.mark.parametrize("loss", [WideHinge(margin=2.0), HuberHinge(width=0.9)], ids=repr)
-def test_a_parameter_reaches_the_workers(loss):
+PARAMETERIZED = [WideHinge(margin=2.0), HuberHinge(width=0.9)]
+
+
+@pytest.mark.parametrize("loss", PARAMETERIZED, ids=repr)
+def test_a_parameter_reaches_the_threads_of_dask(loss):
     da = pytest.importorskip("dask.array")
     rows, *labels = [da.from_array(part, chunks=50) for part in (X, y, qid)]
     model = RankSVM(1e-2, loss=loss, tol=1e-8)
     here = clone(model).fit(X, y, qid=qid).objective_
     assert clone(model).fit(rows, y, qid=qid).objective_ == pytest.approx(here, abs=1e-7)
     assert clone(model).fit(rows, labels[0], qid=labels[1]).objective_ == pytest.approx(here, abs=1e-7)
+
+
+@pytest.mark.parametrize("loss", PARAMETERIZED, ids=repr)
+@pytest.mark.parametrize("labels", ["in memory", "on the workers"])
+def test_a_parameter_reaches_the_workers(client, monkeypatch, loss, labels):
+    da = pytest.importorskip("dask.array")
+    monkeypatch.setattr(whole_queries, "ROUND_BYTES", 0)
+    on_workers, plane = [], whole_queries.LocalLoss.plane
+
+    def recorded(local, scores):
+        on_workers.append((type(local.loss), local.loss.parameters))
+        return plane(local, scores)
+
+    monkeypatch.setattr(whole_queries.LocalLoss, "plane", recorded)  # the workers are threads of this process
+    sizes = np.bincount(qid)  # queries are contiguous: no border of a partition cuts one
+    rows, *columns = [da.from_array(part, chunks=(tuple(sizes), *part.shape[1:])) for part in (X, y, qid)]
+    model = RankSVM(1e-2, loss=loss, tol=1e-8)
+    here = clone(model).fit(X, y, qid=qid)
+    assert on_workers == []
+    ranks, queries = (y, qid) if labels == "in memory" else columns
+    there = clone(model).fit(rows, ranks, qid=queries)
+    assert there.rounds_.mode == "whole queries"
+    assert on_workers
+    assert all(used == (type(loss), loss.parameters) for used in on_workers)
+    assert there.objective_ == pytest.approx(here.objective_, abs=1e-7)
+    np.testing.assert_allclose(there.coef_, here.coef_, atol=1e-3)
 
 
 @settings(max_examples=20)

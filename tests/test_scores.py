@@ -7,7 +7,7 @@ import sys
 from concurrent.futures import ThreadPoolExecutor
 from fractions import Fraction
 from itertools import pairwise
-from threading import Barrier
+from threading import Barrier, Thread
 
 import numpy as np
 import pytest
@@ -16,7 +16,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.base import clone
 from sklearn.gaussian_process.kernels import DotProduct
-from threadpoolctl import threadpool_info
+from threadpoolctl import threadpool_info, threadpool_limits
 
 from rankwise import (
     BoostedRanker,
@@ -459,8 +459,21 @@ def blas_threads():
     return {library["num_threads"] for library in threadpool_info() if library["user_api"] == "blas"}
 
 
-def test_one_blas_thread_until_the_last_has_left():
+@pytest.fixture
+def two_blas_threads():
+    """Two threads for BLAS, however many the machine or the environment would give it."""
+    before = {library["filepath"]: library["num_threads"] for library in threadpool_info()}
+    for limits in ({"blas": 2}, before):
+        thread = Thread(target=threadpool_limits, args=(limits,))  # its end lets other threads set limits
+        thread.start()
+        thread.join()
+        if limits is not before:
+            yield
+
+
+def test_one_blas_thread_until_the_last_has_left(two_blas_threads):
     before = blas_threads()
+    assert before == {2}
     with one_blas_thread, one_blas_thread:
         assert blas_threads() == {1}
     assert blas_threads() == before

@@ -11,13 +11,15 @@ from threading import Lock
 from typing import Any, ParamSpec, TypeVar
 
 from joblib import effective_n_jobs
-from threadpoolctl import ThreadpoolController
+from threadpoolctl import OpenBLASController, ThreadpoolController
 
 Arguments = ParamSpec("Arguments")
 Item = TypeVar("Item")
 Result = TypeVar("Result")
 
 _IMPORTED_IN = os.getpid()
+# Allows other threads to limit OpenBLAS: threadpoolctl 3.8 ignores all but the first that did.
+RELEASE_BLAS: Callable[[], object] = getattr(OpenBLASController, "clear_controlling_thread", bool)
 
 
 def thread_count(n_jobs: int | None) -> int:
@@ -79,6 +81,7 @@ class OneBlasThread:
         with self._lock:
             if self._inside == 0:
                 self._limit = thread_pools().limit(limits=1, user_api="blas")
+                RELEASE_BLAS()
             self._inside += 1
 
     def __exit__(self, *_: object) -> None:
@@ -86,6 +89,7 @@ class OneBlasThread:
             self._inside -= 1
             if self._inside == 0:
                 self._limit.restore_original_limits()
+                RELEASE_BLAS()
 
 
 one_blas_thread = OneBlasThread()

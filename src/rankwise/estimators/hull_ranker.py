@@ -286,9 +286,11 @@ class BaseHullRanker(BaseRanker):
         if constant is None:
             return optimum, result
         warn_caller(self._why_constant())
-        status = "converged" if constant.gap <= tol * constant.objective else result.status
+        target = tol * constant.objective
+        status = "converged" if constant.gap <= target else result.status
         found = constant.coef, constant.objective, constant.gap
-        return constant, SolverResult(*found, result.n_iter, status, result.history)
+        run = result.n_iter, status, result.history
+        return constant, SolverResult(*found, *run, constant.rounding, target)
 
     @staticmethod
     def _why_not_separable(graph: OrderGraph, optimum: HullOptimum, result: SolverResult) -> str:

@@ -100,6 +100,8 @@ class HullOptimum:
 
 # The tolerance on the attainable improvement; that on the objective is usually sharper.
 IMPROVEMENT_TOL = 1e-3
+# The zero function is called a solution if its gap is at most this times the objective.
+CONSTANT_TOL = 1e-6
 
 
 class HullStoppingRule(StoppingRule):
@@ -210,7 +212,7 @@ def _certified_hard(
 def constant_optimum(
     program: HullProgram, optimum: HullOptimum, zero: HullOptimum, tol: float
 ) -> HullOptimum | None:
-    """Return the zero function if it is a solution and none is certainly better, and None otherwise.
+    """Return the zero function if it is a solution up to `tol` and none is certainly better, else None.
 
     Then the scores that a solver found owe their order to rounding and to the path it took.
     """
@@ -220,4 +222,4 @@ def constant_optimum(
     constant = replace(
         optimum, coef=np.zeros_like(optimum.coef), thresholds=zero.thresholds, objective=objective
     )
-    return constant if constant.gap <= max(tol * objective, optimum.gap) else None
+    return constant if constant.gap <= max(tol, CONSTANT_TOL) * objective else None

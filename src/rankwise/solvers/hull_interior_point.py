@@ -16,13 +16,18 @@ from rankwise.solvers.run import iterate
 
 # A step ends at this fraction of the distance to the nearest bound.
 STEP_FRACTION = 0.995
-# The method has stalled after this many iterations without a better objective or bound; fewer can be
-# caused by rounding.
+# The method has stalled after this many iterations without a better objective or bound, not counting those
+# that approach the feasible set; fewer can be caused by rounding.
 PATIENCE = 5
+# An iteration approaches the feasible set if its step is at least this long and more than this fraction of
+# the residuals at the start was left.
+LONG_STEP, INFEASIBLE = 0.1, 1e-8
+# If a step with Mehrotra's correction is shorter than this, one without is tried, as the method may cycle.
+CORRECTED = 0.9
 # Without slacks: a typical margin, relative to the size of the rows.
 USUAL_MARGIN = 0.1
 # Below this relative gap, the rounding errors of a step matter: it is refined.
-REFINED = 1e-5
+REFINED, REFINEMENTS = 1e-5, 3
 # The objective of the zero function is computed to this relative gap.
 ZERO_TOL = 1e-10
 
@@ -67,7 +72,7 @@ class InteriorPoint:
         if not self._is_first:
             found = self._iterate.certified()
             improves = found.objective < self.best.objective or found.bound > self.best.bound
-            self._waiting = 0 if improves else self._waiting + 1
+            self._waiting = 0 if improves or self._iterate.approaches else self._waiting + 1
             self.best = self.best.joined(found)
         self._is_first = False
         return self.best.certificate
@@ -116,6 +121,9 @@ class _Iterate:
     Units without L or U have a placeholder with a zero multiplier. Only absolute slacks need the third kind.
     The objective is multiplied by the number of units, so that multipliers are of order one; without slacks
     it is the inverse square of the margin, and is also multiplied by the square of a typical margin.
+
+    A step shrinks all residuals by the same factor: the fraction `infeasible` of those at the start is left.
+    The certificate of zero, the start, can be better than those of many iterates far from the feasible set.
     """
 
     def __init__(self, design: Design, program: HullProgram, penalty: Penalty):
@@ -135,6 +143,7 @@ class _Iterate:
         self.f = np.zeros(m)
         self.s = np.maximum(self._left(self.f, self.t, self.y, 1.0), 1.0)
         self.z = self.exists.astype(np.float64)
+        self.infeasible, self.approaches = 1.0, False
 
     def _left(self, f: FloatVector, t: FloatVector, y: FloatVector, edge: float) -> FloatVector:
         """Return the left-hand sides of the constraints; `edge` is 1, or 0 for their change along a step."""
@@ -177,13 +186,19 @@ class _Iterate:
         *_, s, z = self._solved(newton, dual, primal, product)
         length = _longest(self.s, s, self.z, z)
         after = float((self.s + length * s) @ (self.z + length * z)) / self.exists.sum()
-        corrected = product + s * z - self.exists * centre * (after / centre) ** 3
-        change = self._solved(newton, dual, primal, corrected)
+        centred = product - self.exists * centre * (after / centre) ** 3
+        change = self._solved(newton, dual, primal, centred + s * z)
+        if _longest(self.s, change[3], self.z, change[4]) < CORRECTED:
+            plain = self._solved(newton, dual, primal, centred)
+            change = max(change, plain, key=lambda step: _longest(self.s, step[3], self.z, step[4]))
         if newton.is_direct and relative_gap < REFINED:
-            change = self._refined(newton, dual, change)
+            for _ in range(REFINEMENTS):
+                change = self._refined(newton, dual, change)
         length = min(1.0, STEP_FRACTION * _longest(self.s, change[3], self.z, change[4]))
         if not (length > 1e-10 and all(np.isfinite(part).all() for part in change)):
             return False
+        self.approaches = length >= LONG_STEP and self.infeasible > INFEASIBLE
+        self.infeasible *= 1.0 - length
         for name, part in zip("wtysz", change, strict=True):
             setattr(self, name, getattr(self, name) + length * part)
         return True

@@ -167,6 +167,8 @@ def _threshold_solver(T: sp.csc_matrix) -> Any:
 
 def _scaled_cholesky(H: NDArray) -> Any:
     """Factor a positive definite matrix whose rows may differ in scale; overwrites the matrix."""
+    if not np.isfinite(H).all():
+        raise LinAlgError("The matrix overflowed.")
     if (H.diagonal() < 0).any():
         raise LinAlgError("Rounding made the matrix indefinite.")
     size = 1.0 / np.sqrt(np.maximum(H.diagonal(), 1e-300))
