@@ -46,8 +46,8 @@ SEARCHES = {
     ),
     "least squares, folds": (RankRLSCV(cv=5), RankRLS()),
     "least squares, by itself": (RankRLSCV(cv=5), RankRLS()),
-    "each query left out": (RankRLSCV(), RankRLS()),
-    "each query, decomposed": (RankRLSCV(), RankRLS()),
+    "each query left out": (RankRLSCV(cv="leave-query-out"), RankRLS()),
+    "each query, decomposed": (RankRLSCV(cv="leave-query-out"), RankRLS()),
 }
 PATHS = {
     "hinge": RankSVM(),

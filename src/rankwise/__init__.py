@@ -57,7 +57,7 @@ if TYPE_CHECKING:
     )
     from rankwise.data.query_scaler import scale_within_queries as scale_within_queries
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"
 
 # Rows need not be in memory: these packages know where else they can be.
 backends.announce("rankwise.distributed", needs="dask")
