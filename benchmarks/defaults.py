@@ -101,7 +101,7 @@ def of_one_part(train):
     preferences = train.y if isinstance(train.y, Preferences) else Preferences.from_scores(train.y, train.qid)
     learned, held_out = next(QueryKFold(5, shuffle=True, random_state=0).split(train.X, preferences))
     validation = (train.X[held_out], preferences[held_out])
-    return BoostedRanker().fit(train.X[learned], preferences[learned], validation=validation)
+    return BoostedRanker(n_jobs=1).fit(train.X[learned], preferences[learned], validation=validation)
 
 
 def fitted(model):
@@ -124,17 +124,18 @@ def models(task):
         min_child_samples=20,
         subsample=1.0,
         colsample_bynode=1.0,
+        n_jobs=1,
     )
     found = {
-        DEFAULT: fitted(BoostedRanker()),
+        DEFAULT: fitted(BoostedRanker(n_jobs=1)),
         ONE_PART: of_one_part,
         PLAIN: fitted(old),
-        TUNED: fitted(BoostedRankerCV()),
+        TUNED: fitted(BoostedRankerCV(n_jobs=1)),
     }
     if task.qid is not None:
         found |= {
-            BY_LISTS: fitted(BoostedRanker(scoring="ndcg@10")),
-            TUNED_BY_LISTS: fitted(BoostedRankerCV(scoring="ndcg@10")),
+            BY_LISTS: fitted(BoostedRanker(scoring="ndcg@10", n_jobs=1)),
+            TUNED_BY_LISTS: fitted(BoostedRankerCV(scoring="ndcg@10", n_jobs=1)),
             LAMBDARANK: lambdarank,
         }
     return found
