@@ -27,8 +27,8 @@ from rankwise.data.design import Design, as_design
 from rankwise.data.frames import require_numbers, with_days
 from rankwise.estimators.inputs import mixes_queries, read_preferences, read_problem, read_row
 from rankwise.evaluation.pair_measures import ranking_error
-from rankwise.functions.functions import SCALES, KernelSum, Linear
 from rankwise.functions.kernel_parameters import is_linear, kernel_map_of
+from rankwise.functions.learned import SCALES, KernelSum, Linear
 from rankwise.losses import Hinge
 from rankwise.model_selection.grids import margin_alphas
 from rankwise.model_selection.tunable import Fit, Fits, Problem, Space

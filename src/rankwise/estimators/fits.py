@@ -24,7 +24,7 @@ from rankwise.core.types import FloatArray, FloatVector
 from rankwise.data.design import Design
 from rankwise.data.hints import hint_at_queries, hint_at_scale
 from rankwise.data.scores import compared_scores
-from rankwise.functions.functions import FeatureMap
+from rankwise.functions.learned import FeatureMap
 from rankwise.losses import PairwiseLoss
 from rankwise.model_selection.tunable import Fit, Problem, Space
 from rankwise.preferences import Preferences

@@ -36,10 +36,10 @@ from rankwise.estimators.inputs import read_rows, require_labels
 from rankwise.estimators.parameters import HullParameters, Strength
 from rankwise.estimators.thresholds import class_weights, holds_text, looks_continuous
 from rankwise.evaluation.pair_measures import wmw
-from rankwise.functions.functions import Function, Linear, function_of
 from rankwise.functions.kernel_map import KernelMap
 from rankwise.functions.kernel_parameters import is_linear, is_precomputed, kernel_map_of
 from rankwise.functions.kernel_values import kernel_values
+from rankwise.functions.learned import Function, Linear, function_of
 from rankwise.model_selection.tunable import Fit, Problem, Space
 from rankwise.preferences import Preferences
 from rankwise.preferences.order_graph import OrderGraph, order_edges, present_edges, warn_of_absent_classes

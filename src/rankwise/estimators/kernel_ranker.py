@@ -28,8 +28,8 @@ from rankwise.estimators.parameters import LEARNED_KERNELS, SMOOTH_LOSSES, Kerne
 from rankwise.estimators.rank_logistic import RankLogistic
 from rankwise.estimators.rank_rls import RankRLS
 from rankwise.estimators.rank_svm import RankSVM
-from rankwise.functions.functions import SCALES
 from rankwise.functions.kernel_columns import ColumnFunction
+from rankwise.functions.learned import SCALES
 from rankwise.preferences import Preferences
 
 # The kernels to choose from. With fewer rows than this, too few are held out for a choice; it is the first.

@@ -17,9 +17,9 @@ from rankwise.core.threads import thread_count
 from rankwise.core.types import FloatArray, FloatVector
 from rankwise.data.design import Design
 from rankwise.estimators.fits import best_in_error, best_kept, hinted, scores_by
-from rankwise.functions.functions import FeatureMap, function_of
 from rankwise.functions.kernel_design import KernelDesign
 from rankwise.functions.kernel_parameters import is_linear, kernel_map_of, uses_kernel_matrix
+from rankwise.functions.learned import FeatureMap, function_of
 from rankwise.losses.least_squares import LeastSquares, share_laplacian, squares_of
 from rankwise.model_selection.tunable import Fit, Problem, Space
 from rankwise.preferences import Preferences

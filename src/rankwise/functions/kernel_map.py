@@ -18,7 +18,6 @@ from rankwise.core.threads import thread_pools
 from rankwise.core.types import FloatArray
 from rankwise.data.design import Design, row_blocks
 from rankwise.data.scores import dense_rows, owned_rows
-from rankwise.functions.functions import KernelSum
 from rankwise.functions.kernel_design import FactorDesign, KernelDesign, Rows
 from rankwise.functions.kernel_factor import check_finite, check_symmetric, pivoted_factor
 from rankwise.functions.kernel_memory import check_memory, fits_memory
@@ -33,6 +32,7 @@ from rankwise.functions.kernel_values import (
     resolve_gamma,
     scaled_rows,
 )
+from rankwise.functions.learned import KernelSum
 
 __all__ = ["KernelMap"]
 

@@ -21,7 +21,7 @@ from rankwise.core.threads import with_one_blas_thread
 from rankwise.core.types import FloatArray, FloatVector, IntArray
 from rankwise.core.warn import warn_caller
 from rankwise.data.precision import UNIT, rounding_terms
-from rankwise.functions.functions import function_of
+from rankwise.functions.learned import function_of
 from rankwise.model_selection.tunable import CertifiedFits, Fit
 from rankwise.solvers import SolverResult
 

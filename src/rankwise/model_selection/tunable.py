@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 from rankwise.core.states import State
 from rankwise.core.types import FloatArray, FloatVector
 from rankwise.data.design import Design
-from rankwise.functions.functions import FeatureMap, Function, Linear
+from rankwise.functions.learned import FeatureMap, Function, Linear
 from rankwise.preferences import Preferences
 from rankwise.solvers import SolverResult
 
