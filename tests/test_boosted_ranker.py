@@ -535,6 +535,27 @@ def test_the_command_chooses_the_size_of_trees(files, tmp_path, capsys):
     np.testing.assert_array_equal(load_model(tmp_path / "m").predict(X), expected.predict(X))
 
 
+def test_the_command_stops_by_validation_rows(files, tmp_path, capsys):
+    dump_svmlight(X[::-1], Y[::-1], files / "valid.txt", qid=np.sort(QID))
+    line = [
+        "train",
+        str(files / "train.txt"),
+        "-q",
+        "-o",
+        str(tmp_path / "m"),
+        "--valid",
+        str(files / "valid.txt"),
+    ]
+    assert main([*line, "--method", "boosted", "--learning-rate", "0.3"]) == 0
+    held_out = (X[::-1], Y[::-1], np.sort(QID))
+    expected = BoostedRanker(learning_rate=0.3).fit(X, Y, qid=np.sort(QID), validation=held_out)
+    found = load_model(tmp_path / "m")
+    assert found.n_iter_ == expected.n_iter_ < 1000
+    np.testing.assert_array_equal(found.predict(X), expected.predict(X))
+    assert main([*line, "--method", "rank-svm"]) == 2
+    assert "--valid needs --tune with --method rank-svm" in capsys.readouterr().err
+
+
 def test_the_command_takes_least_squares_for_trees_alone(files, tmp_path, capsys):
     command = ["train", str(files / "train.txt"), "-o", str(tmp_path / "m"), "-q", "--loss", "least-squares"]
     assert main([*command, "--method", "boosted", "--n-estimators", "5"]) == 0

@@ -31,7 +31,7 @@ COMBINATIONS = (
     Combination("margin", needs="pairs"),
     Combination("position impression document propensity clip", needs="clicked"),
     Combination("clicked", needs="position qid"),
-    Combination("alphas valid", needs="tune"),
+    Combination("alphas", needs="tune"),
     Combination("resume", needs="output", reason="as the checkpoint is beside the model"),
     Combination("cluster", needs="training"),
     Combination("qrels", needs="run_files"),

@@ -129,7 +129,8 @@ def add_selection_options(parser: Any) -> None:
         "--valid",
         nargs="+",
         metavar="DATA",
-        help="files with validation rows for the choice of alpha, in place of folds",
+        help="files with validation rows: for the choice of alpha by --tune, in place of folds, or of the "
+        "number of boosted trees",
     )
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import os
 from dataclasses import dataclass
+from inspect import signature
 from typing import Any
 
 from rankwise import estimators
@@ -63,6 +64,14 @@ class Recipe:
 def ranker_class(method: str) -> Any:
     """Return the estimator of a method."""
     return methods()[method]
+
+
+def check_validation(options: argparse.Namespace) -> None:
+    """Refuse validation rows if neither a search nor the fit of the estimator uses them."""
+    fit = ranker_class(options.method).fit
+    if options.valid is None or options.tune or "validation" in signature(fit).parameters:
+        return
+    raise UsageError(f"--valid needs --tune with --method {options.method}, whose fit has nothing to choose.")
 
 
 def recipe_of(options: argparse.Namespace) -> Recipe:

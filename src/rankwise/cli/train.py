@@ -14,7 +14,7 @@ from rankwise.cli.clicks import add_click_options, click_lines
 from rankwise.cli.dask import add_dask_option, check_dask_options, dask_client, read_partitions
 from rankwise.cli.data import check_data_options, read_data
 from rankwise.cli.mixed import rows_like
-from rankwise.cli.models import ranker_class, recipe_of, save_any_model
+from rankwise.cli.models import check_validation, ranker_class, recipe_of, save_any_model
 from rankwise.cli.output import Console
 from rankwise.cli.scores import dense_if_shifted
 from rankwise.cli.training import check_output, learn, require_rows
@@ -87,6 +87,7 @@ def run(options: argparse.Namespace, console: Console) -> None:
         raise UsageError("--metric is for the choice of alpha; use it with --tune.")
     check_data_options(options)
     check_dask_options(options)
+    check_validation(options)
     recipe = recipe_of(options)
     if options.calibrate is not None and not hasattr(recipe.ranker(), "calibrate"):
         raise UsageError(

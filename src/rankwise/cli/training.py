@@ -60,21 +60,17 @@ class Training:
 
         A scaler is fitted to all rows, as it is in a pipeline before a CV class.
         """
-        recipe = self.recipe
-        ranker = recipe.searching(options)
-        scaler = recipe.scaler(self.data.X)
+        return self._fitted(self.recipe.searching(options), validation, progress)
+
+    def fit(self, chosen: dict[str, Any], validation: Data | None, progress: Progress) -> Outcome:
+        """Fit to all rows with the given values, from the weights of a checkpoint if there are any."""
+        return self._fitted(self.recipe.ranker(**chosen), validation, progress)
+
+    def _fitted(self, ranker: Any, validation: Data | None, progress: Progress) -> Outcome:
+        scaler = self.recipe.scaler(self.data.X)
         X, more = fit_scaled(scaler, self.data.X, self.data.qid), {}
         if validation is not None:
             more["validation"] = (scaled_alike(scaler, validation), validation.y, validation.qid)
-        return self._fitted(ranker, scaler, X, progress, **more)
-
-    def fit(self, chosen: dict[str, Any], progress: Progress) -> Outcome:
-        """Fit to all rows with the given values, from the weights of a checkpoint if there are any."""
-        scaler = self.recipe.scaler(self.data.X)
-        X = fit_scaled(scaler, self.data.X, self.data.qid)
-        return self._fitted(self.recipe.ranker(**chosen), scaler, X, progress)
-
-    def _fitted(self, ranker: Any, scaler: Any, X: Any, progress: Progress, **more: Any) -> Outcome:
         start, watch = perf_counter(), Watch(progress, self.console, self.checkpoint, ranker)
         takes_callback = "callback" in ranker.get_params()
         if takes_callback:
@@ -175,7 +171,7 @@ def learn(options: argparse.Namespace, console: Console, recipe: Recipe, data: D
     without_queries(recipe, data, console)
     recipe = take_columns(recipe, data, options, console)
     alpha = getattr(options, "alpha", None)
-    validation = validation_rows(options, recipe, data) if tune else None
+    validation = validation_rows(options, recipe, data)
     checkpoint = make_checkpoint(options, recipe, data, alpha, tune)
     training = Training(recipe, data, console, checkpoint)
     training.resumed = take_up(checkpoint, options, console)
@@ -184,7 +180,7 @@ def learn(options: argparse.Namespace, console: Console, recipe: Recipe, data: D
             if tune:
                 outcome = training.search(options, validation, progress)
             else:
-                outcome = training.fit({} if alpha is None else {recipe.tuned: alpha}, progress)
+                outcome = training.fit({} if alpha is None else {recipe.tuned: alpha}, validation, progress)
         except KeyboardInterrupt:
             if interruption.number is None:
                 raise
