@@ -913,11 +913,10 @@ def judge_coverage(drawn, **options):
 
 
 FIRST_PLACES = {
-    f"leaderboard, {intervals}: first of {n_items} items, {votes} votes": first_place(
-        votes, n_items, intervals=intervals
+    f"leaderboard, posterior: first of {n_items} items, {votes} votes": first_place(
+        votes, n_items, intervals="posterior"
     )
     for n_items, votes in ((10, 30), (20, 400))
-    for intervals in ("posterior", "sampled")
 }
 
 
@@ -1021,11 +1020,8 @@ CASES = {
     **{f"leaderboard: {name}": leaderboard_intervals(drawn) for name, drawn in VOTES.items()},
     **{f"leaderboard: an item {gap} above 19 others, 400 votes": outlying_item(gap) for gap in (4, 5, 7)},
     **{
-        f"leaderboard, {intervals}: 10 items of sd {sd}, 30 votes": leaderboard_intervals(
-            independent_votes(30, sd, 10), intervals=intervals
-        )
+        f"leaderboard: 10 items of sd {sd}, 30 votes": leaderboard_intervals(independent_votes(30, sd, 10))
         for sd in (0.5, 1, 2, 4)
-        for intervals in ("debiased", "sampled")
     },
     "leaderboard: 3 copies of 1,333 votes": leaderboard_intervals(independent_votes(1333, 1.0), copies=3),
     "leaderboard: half life, 4,000 votes": leaderboard_intervals(

@@ -275,10 +275,9 @@ def test_the_page_says_how_ties_count_and_ends_with_numerics(games, model):
 
 
 def test_the_page_says_for_whom_intervals_hold(games):
-    said = {"debiased": "named beforehand", "posterior": "named beforehand", "sampled": "which also holds"}
-    for intervals, words in said.items():
+    for intervals in ("debiased", "posterior"):
         model = BradleyTerry(intervals=intervals).fit(games.home, games.away, outcome=games.result)
-        assert words in Page(leaderboard_page(model, model.leaderboard())).words
+        assert "named beforehand" in Page(leaderboard_page(model, model.leaderboard())).words
 
 
 @pytest.mark.filterwarnings("ignore:1 judge votes against the rest")

@@ -60,10 +60,10 @@ def _add_model_options(parser: Any) -> None:
         help="days (or units of numbers) after which the weight of a match is halved",
     )
     group.add_argument(
-        "--intervals", choices=("debiased", "posterior", "sampled"),
-        help="intervals without the bias of the penalty (default), of the posterior, or from draws of it, "
-        "which are usually shorter if votes are few",
-    )  # fmt: skip
+        "--intervals",
+        choices=("debiased", "posterior"),
+        help="intervals without the bias of the penalty (default), or of the posterior",
+    )
     group.add_argument("--model", help="file to save the model to")
     group.add_argument(
         "--tune", action="store_true",

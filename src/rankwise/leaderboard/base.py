@@ -33,12 +33,7 @@ from rankwise.leaderboard.table import (
     shrunk_note,
     step_down_ranges,
 )
-from rankwise.leaderboard.uncertainty import (
-    SampledUncertainty,
-    Uncertainty,
-    predictive_variances,
-    score_errors,
-)
+from rankwise.leaderboard.uncertainty import Uncertainty, predictive_variances, score_errors
 from rankwise.solvers import SolverResult
 from rankwise.solvers.endings import warn_of_ending
 
@@ -95,7 +90,6 @@ class BaseLeaderboard(LeaderboardParameters, BaseEstimator):
     stored |= dict.fromkeys(("objective_", "gap_"), Value((float,)))
     stored |= {"order_effect_": Value((float,), low=-HUGE, high=HUGE)}
     functions = ()
-    kinds_of_intervals: tuple[str, ...] = ("debiased", "posterior")
 
     items_: NDArray[Any]
     scores_: FloatVector
@@ -383,7 +377,7 @@ class BaseLeaderboard(LeaderboardParameters, BaseEstimator):
 
         By draws from the posterior of the scores, 20,000 for up to 500 items: normal distributions that take
         clusters and weights into account, averaged over the prior's standard deviation as the probability of
-        `difference`, or the sample of `intervals="sampled"`. For up to 3,000 items.
+        `difference`. For up to 3,000 items.
 
         Scores are assumed to be independent draws from one normal distribution. The probabilities are right
         on average over such boards; if several of the best items are nearly equal, and far above the rest,
@@ -404,13 +398,13 @@ class BaseLeaderboard(LeaderboardParameters, BaseEstimator):
         k, size = min(k, n), min(DRAWS, DRAWN_VALUES // n)
         found = np.zeros(n)
         for share, posterior in self._posteriors():
-            draws, weight = posterior.score_draws(max(round(share * size), 1))
+            draws = posterior.score_draws(max(round(share * size), 1))
             top = np.argpartition(-draws, k - 1, axis=1)[:, :k]
-            found += share * np.bincount(top.ravel(), np.repeat(weight, k), minlength=n)
+            found += share * np.bincount(top.ravel(), minlength=n) / len(draws)
         return found
 
     def _check_parameters(self) -> None:
-        check_choice(self.intervals, "intervals", self.kinds_of_intervals)
+        check_choice(self.intervals, "intervals", ("debiased", "posterior"))
         check_positive("tol", self.tol)
         check_count("max_iter", self.max_iter)
         is_number = isinstance(self.alpha, int | float | np.number) and not isinstance(self.alpha, bool)
@@ -464,10 +458,6 @@ def _certainty(
     if not (is_dense(n) if ranks is None else ranks):
         errors = score_errors(uncertainty, order, dense=DENSE_ITEMS, block=BLOCK_COLUMNS)
         return errors, [None] * len(order), [None] * len(order)
-    if isinstance(uncertainty, SampledUncertainty):
-        errors = np.sqrt(np.diag(uncertainty.covariance())[order])
-        best, worst = uncertainty.ranks(order, confidence)
-        return errors, best.tolist(), worst.tolist()
     scores, freedom = uncertainty.centre, uncertainty.least_freedom()
     if n <= min(STEP_DOWN_ITEMS, DENSE_ITEMS):
         covariance = uncertainty.covariance()

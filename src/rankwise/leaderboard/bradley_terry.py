@@ -26,19 +26,16 @@ from rankwise.leaderboard.links import Link, Outcomes, link_of
 from rankwise.leaderboard.matches import Matches, frame_columns, read_matches
 from rankwise.leaderboard.newton import UnboundedScoresError, fitted, minimised
 from rankwise.leaderboard.pair_model import PairModel
-from rankwise.leaderboard.posterior import sampled_posterior
 from rankwise.leaderboard.prior import Prior, learned_sd, pairs_similar_scores
 from rankwise.leaderboard.stored import are_clusters, are_names, are_weights
 from rankwise.leaderboard.table import Effect
-from rankwise.leaderboard.uncertainty import ClusteredUncertainty, SampledUncertainty, Uncertainty
+from rankwise.leaderboard.uncertainty import ClusteredUncertainty, Uncertainty
 from rankwise.solvers import Monitor, SolverResult
 
 # Attributes of fits with features, covariates or weights, which another fit removes.
 OF_FEATURES = ("_features", "n_features_in_", "coef_", "intercept_")
 OF_COVARIATES = ("_covariates", "_covariate_scale")
 OF_SOME_FITS = (*OF_FEATURES, "feature_names_in_", *OF_COVARIATES, "_squares")
-# Up to this number of items the posterior is sampled. Beyond it few draws have most of the weight.
-SAMPLED_ITEMS = 100
 # Up to this number of parameters the evidence is computed by inverses; beyond it, by traces.
 EVIDENCE_ITEMS = 500
 
@@ -98,15 +95,13 @@ class BradleyTerry(BaseLeaderboard):
         1 prints a line per iteration.
     callback : callable, optional
         Called with a `State` after each iteration; a true return value ends the fit.
-    intervals : "debiased", "posterior" or "sampled"
+    intervals : "debiased" or "posterior"
         Standard errors, confidence intervals and ranges of ranks. "debiased": around the scores that maximise
         the likelihood times the root of the determinant of the information (Firth 1993), without the prior,
         with the inverse information there; items with fewer than five wins or losses have profile intervals.
         An end that the votes do not bound, as of an item that won all its votes, is infinite. "posterior":
         around the scores, with the inverse Hessian of the objective; also for features and for items that
-        matches do not link, which the likelihood does not determine. "sampled": quantiles of draws from the
-        posterior of scores and, if it is learned, of the prior's sd. They are usually shorter
-        if votes are few. For up to 100 items.
+        matches do not link, which the likelihood does not determine.
 
     Attributes
     ----------
@@ -170,7 +165,6 @@ class BradleyTerry(BaseLeaderboard):
         "_squares": Value((tuple,), check=are_weights),
         "_clusters": Value((tuple,), check=are_clusters, required=True),
     }
-    kinds_of_intervals = ("debiased", "posterior", "sampled")
 
     def fit(
         self,
@@ -241,8 +235,6 @@ class BradleyTerry(BaseLeaderboard):
         is_start: bool = False,
     ) -> BradleyTerry:
         """Learn the scores from matches that have been read; a start of another fit is silent."""
-        if self.intervals == "sampled":
-            _check_sampled(matches, self.alpha)
         if matches.clusters:
             check_items(matches, "cluster")
         comparisons = Comparisons.count(
@@ -526,8 +518,6 @@ class BradleyTerry(BaseLeaderboard):
         check_is_fitted(self)
         is_linked = self._features is None and len(self.groups_[0]) == len(self.items_)
         pairs = self._pairs()
-        if self.intervals == "sampled":
-            return self._sampled(pairs)
         if is_linked and self.intervals == "debiased":
             found = self._debiased(pairs)
             # An order effect and scores may be impossible to tell apart.
@@ -536,13 +526,6 @@ class BradleyTerry(BaseLeaderboard):
             ):
                 return found
         return self._uncertainty_at(pairs, self._parameters, 2 * self._penalty(pairs, self.alpha_))
-
-    def _sampled(self, pairs: PairModel) -> SampledUncertainty:
-        """Return draws from the posterior, and from that of the prior's sd if it is learned."""
-        penalty = self._penalty(pairs, self.alpha_)
-        log_sd = None if self.prior_sd_ is not None else -0.5 * np.log(2.0 * self._votes * self.alpha_)
-        sample = sampled_posterior(Prior(pairs, penalty[pairs.n_items :], self._votes), log_sd)
-        return SampledUncertainty(pairs, self._parameters, 2 * penalty, self._votes, sample)
 
     def _debiased(self, pairs: PairModel) -> Uncertainty | None:
         """Return the uncertainty around the scores of Firth's fit; None if effects are not determined."""
@@ -570,7 +553,7 @@ class BradleyTerry(BaseLeaderboard):
         """Return posteriors of the scores, one per standard deviation of the prior, and their weights."""
         pairs = self._pairs()
         penalty = self._penalty(pairs, self.alpha_)
-        if not self.alpha_ or self.intervals == "sampled":
+        if not self.alpha_:
             return [(1.0, self._uncertainty())]
         if self.prior_sd_ is None or pairs.n_parameters > EVIDENCE_ITEMS:
             return [(1.0, self._uncertainty_at(pairs, self._parameters, 2 * penalty))]
@@ -579,19 +562,6 @@ class BradleyTerry(BaseLeaderboard):
             (weight, self._uncertainty_at(pairs, prior.fitted(log_sd)[0], 2 * prior.penalty(log_sd)))
             for log_sd, weight in prior.weighted_grid()
         ]
-
-
-def _check_sampled(matches: Matches, alpha: float | None) -> None:
-    """Refuse what draws from the posterior cannot take into account."""
-    reason = None
-    if matches.clusters or not matches.has_counts:
-        reason = "assumes independent votes, without cluster and with weights that are counts"
-    elif alpha == 0:
-        reason = "needs a prior: a positive alpha, or a learned one"
-    elif len(matches.items) > SAMPLED_ITEMS:
-        reason = f"is limited to {SAMPLED_ITEMS} items; there are {len(matches.items):,}"
-    if reason is not None:
-        raise ValueError(f"intervals='sampled' {reason}.")
 
 
 def _sum_of_squares(weight: FloatVector) -> float:

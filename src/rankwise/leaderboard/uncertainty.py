@@ -14,7 +14,6 @@ from rankwise.leaderboard.clusters import ClusterCounts, ClusterScores
 from rankwise.leaderboard.comparisons import Outcomes
 from rankwise.leaderboard.firth import Profiles
 from rankwise.leaderboard.pair_model import PairModel
-from rankwise.leaderboard.posterior import PosteriorSample
 
 # Residuals of systems relative to their targets; the relative error of a variance is about the square.
 TOL, BLOCK_TOL = 1e-10, 1e-5
@@ -193,10 +192,9 @@ class Uncertainty:
         known = np.isfinite(freedom)
         return np.where(known, t.cdf(values, np.where(known, freedom, 1.0)), norm.cdf(values))
 
-    def score_draws(self, size: int) -> tuple[FloatArray, FloatVector]:
-        """Return draws of the scores, up to a constant per draw, and their weights, in O(n_items^3)."""
-        draws = normal_draws(self.centre, self.covariance(), size, self.least_freedom())
-        return self.centre + draws, np.full(size, 1.0 / size)
+    def score_draws(self, size: int) -> FloatArray:
+        """Return draws of the scores, up to a constant per draw, in O(n_items^3)."""
+        return self.centre + normal_draws(self.centre, self.covariance(), size, self.least_freedom())
 
     def covariance(self) -> FloatArray:
         """Return the covariance of the scores minus their mean, O(n_items^3)."""
@@ -319,66 +317,6 @@ class ClusteredUncertainty(Uncertainty):
     def score_freedom(self, items: IntVector) -> FloatVector:
         """Return the degrees of freedom of the scores of some items."""
         return self.freedom(self.contrasts(np.eye(self.n_items)[:, items]))
-
-
-class SampledUncertainty(Uncertainty):
-    """Draws from the posterior in place of a normal approximation: intervals may be asymmetric."""
-
-    def __init__(
-        self,
-        model: PairModel,
-        parameters: FloatVector,
-        ridge: FloatVector,
-        votes: float,
-        sample: PosteriorSample,
-    ) -> None:
-        super().__init__(model, parameters, ridge, votes)
-        self.sample = sample
-        self._scores = self.hessian.centred_scores(sample.parameters.T).T
-
-    def variances(self, columns: FloatArray, tol: float = TOL) -> FloatVector:
-        """Return the variance of each contrast of parameters."""
-        values = self.sample.parameters @ columns
-        return self.sample.mean((values - self.sample.mean(values)) ** 2)
-
-    def intervals(
-        self, columns: FloatArray, confidence: float
-    ) -> tuple[FloatVector, FloatVector, FloatVector]:
-        """Return the standard error of each contrast of parameters, and the ends of its interval."""
-        ends = self.sample.interval(self.sample.parameters @ columns, confidence)
-        return np.sqrt(self.variances(columns)), *ends
-
-    def score_intervals(
-        self, items: IntVector, errors: FloatVector, confidence: float
-    ) -> tuple[FloatVector, FloatVector]:
-        """Return the ends of the intervals of the scores of some items."""
-        return self.sample.interval(self._scores[:, items], confidence)
-
-    def difference(self, first: int, second: int, confidence: float) -> tuple[float, float, float]:
-        """Return the standard error of a difference of two scores, and the ends of its interval."""
-        values = self._scores[:, [first]] - self._scores[:, [second]]
-        (low,), (high,) = self.sample.interval(values, confidence)
-        (error,) = np.sqrt(self.sample.mean((values - self.sample.mean(values)) ** 2))
-        return float(error), float(low), float(high)
-
-    def above(self, first: IntVector, second: IntVector) -> FloatVector:
-        """Return the share of draws in which the first score of each pair is above the second."""
-        return self.sample.mean(0.5 + 0.5 * np.sign(self._scores[:, first] - self._scores[:, second]))
-
-    def covariance(self) -> FloatArray:
-        """Return the covariance of the scores minus their mean."""
-        apart = self._scores - self.sample.mean(self._scores)
-        return apart.T @ (self.sample.weight[:, None] * apart)
-
-    def score_draws(self, size: int) -> tuple[FloatArray, FloatVector]:
-        """Return all draws of the centred scores and their weights."""
-        return self._scores, self.sample.weight
-
-    def ranks(self, items: IntVector, confidence: float) -> tuple[IntVector, IntVector]:
-        """Return the ends of the central interval of the rank of some items."""
-        ranks = (-self._scores).argsort(axis=1).argsort(axis=1)[:, items] + 1
-        best, worst = self.sample.interval(ranks.astype(np.float64), confidence)
-        return best.astype(np.int64), worst.astype(np.int64)
 
 
 def score_errors(uncertainty: Uncertainty, numbers: IntVector, *, dense: int, block: int) -> FloatVector:

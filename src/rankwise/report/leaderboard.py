@@ -120,11 +120,6 @@ def _explained(model: BaseLeaderboard, board: Leaderboard) -> list[str]:
 
 def _intervals(model: BaseLeaderboard, level: str) -> str:
     """State what an interval covers."""
-    if model.intervals == "sampled":
-        return (
-            f"Each score has a {level} interval of its posterior, which also holds for items that are picked "
-            "because they came first or last."
-        )
     centre = (
         ", without the bias of the penalty, so a score may be off its centre"
         if model.intervals == "debiased"
