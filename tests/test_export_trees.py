@@ -13,9 +13,8 @@ from sklearn.preprocessing import MaxAbsScaler, MinMaxScaler, RobustScaler, Stan
 
 from rankwise import BoostedRanker, BoostedRankerCV, CurveRanker, export_model, load_model, save_model
 from rankwise.cli.main import main
-from rankwise.io.nesting import check_depth
 from rankwise.io.tree_engines import before_slack, rounded_down
-from rankwise.io.trees import Tree
+from rankwise.io.trees import Tree, check_depth
 
 lightgbm = pytest.importorskip("lightgbm")
 

@@ -151,7 +151,7 @@ def test_the_driver_warns_once_of_large_labels_that_tie(client, tmp_path):
     with pytest.warns(UserWarning, match="Labels such as") as caught:
         from_files(write_tables(tmp_path, QID, np.where(Y > 1, 2.0**60, Y)))
     # The readers warn on the workers, whose warnings the driver does not see.
-    assert sum(warning.filename.endswith("file_columns.py") for warning in caught) == 1
+    assert sum(warning.filename.endswith("file_parts.py") for warning in caught) == 1
 
 
 @pytest.mark.parametrize(

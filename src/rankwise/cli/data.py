@@ -18,8 +18,7 @@ from rankwise.cli.combinations import flag, is_given
 from rankwise.cli.mixed import has_levels, is_mixed, mixed_rows
 from rankwise.cli.model_options import methods
 from rankwise.cli.row_names import document_ids, has_row_names, id_column, names_of_rows
-from rankwise.core.columns import fitted_columns, require_same_columns
-from rankwise.core.pipelines import last_step
+from rankwise.core.pipelines import fitted_columns, last_step, require_same_columns
 from rankwise.core.text import listing, plural
 from rankwise.data.frames import framed
 from rankwise.data.scores import kept_entries

@@ -14,10 +14,9 @@ from rankwise.cli import arguments
 from rankwise.cli.dask import add_dask_option, dask_client
 from rankwise.cli.dask_files import RowsOnDask, use_dask_files
 from rankwise.cli.data import check_data_options
-from rankwise.cli.measured import model_values, per_query_lines, query_values
 from rankwise.cli.output import Console
 from rankwise.cli.report import distinct_names
-from rankwise.cli.runs import add_run_options, evaluate_runs
+from rankwise.cli.runs import add_run_options, evaluate_runs, model_values, per_query_lines, query_values
 from rankwise.cli.scores import ScoreSource, read_for
 from rankwise.core.text import plural
 from rankwise.evaluation import reliability

@@ -14,9 +14,8 @@ from rankwise.cli.dask import add_dask_option
 from rankwise.cli.data import check_data_options, dense_if_smaller, iterate_data, read_data, take_columns_of
 from rankwise.cli.models import load_any_model
 from rankwise.cli.output import Console, for_stream, standard_output, time_left
-from rankwise.cli.probabilities import probability_lines, require_probabilities
 from rankwise.cli.row_names import add_id_option
-from rankwise.cli.scores import model_scores
+from rankwise.cli.scores import model_scores, probability_lines, require_probabilities
 from rankwise.core.pipelines import scales_queries
 from rankwise.core.text import plural
 from rankwise.io.atomic import atomic_write

@@ -13,8 +13,8 @@ from rankwise.cli.data import check_data_options, read_data, take_columns_of
 from rankwise.cli.models import load_any_model
 from rankwise.cli.output import Console, for_stream
 from rankwise.cli.predict import opened
-from rankwise.cli.probabilities import csv_lines
 from rankwise.cli.row_names import add_id_option
+from rankwise.cli.scores import csv_lines
 from rankwise.cli.summary import add_inference_options, inference_from
 from rankwise.core.text import plural
 from rankwise.data.rows import some_rows

@@ -36,7 +36,7 @@ from rankwise.core.threads import available_cores
 from rankwise.evaluation.pair_measures import ranking_error
 from rankwise.io.atomic import atomic_write
 from rankwise.io.svmlight import load_svmlight
-from rankwise.io.svmrank_file import svmrank_text
+from rankwise.io.svmrank import svmrank_text
 from rankwise.preferences import NoPairsError, Preferences
 
 KERNELS = {0: "linear", 1: "poly", 2: "rbf", 3: "sigmoid"}

@@ -17,10 +17,9 @@ from rankwise.cli.dask import read_partitions
 from rankwise.cli.data import Data, read_data
 from rankwise.cli.interruption import InterruptedRunError, Interruption
 from rankwise.cli.mixed import rows_like, take_columns
-from rankwise.cli.models import Recipe, fit_ranker
+from rankwise.cli.models import Recipe, fit_ranker, fit_scaled, scales_by_query, with_steps
 from rankwise.cli.output import Console, Progress, gap_progress, rounds_in_words, time_left
-from rankwise.cli.scaling import fit_scaled, scales_by_query, with_steps
-from rankwise.cli.tree_choice import TreeChoice
+from rankwise.cli.training_report import TreeChoice
 from rankwise.core.text import plural
 from rankwise.model_selection.search import Choice
 from rankwise.solvers import InterruptedWarning

@@ -3,14 +3,34 @@
 from __future__ import annotations
 
 import argparse
+from dataclasses import dataclass, field
 from typing import Any
 
 from rankwise.cli.clicks import click_values
 from rankwise.cli.model_options import methods
-from rankwise.cli.tree_choice import candidate_text
 from rankwise.core.text import plural, table
 from rankwise.evaluation.names import measure_name
 from rankwise.model_selection.scoring import measure_of
+from rankwise.model_selection.search import Choice
+
+
+@dataclass
+class TreeChoice(Choice):
+    """Candidates for the size of trees; `alphas` has the best number of trees of each."""
+
+    candidates: list[dict[str, Any]] = field(default_factory=list)
+
+
+def candidate_text(candidate: dict[str, Any]) -> str:
+    """Return a candidate in words.
+
+    Examples
+    --------
+    >>> candidate_text({"num_leaves": 15, "min_child_samples": 5})
+    'num leaves 15, min child samples 5'
+    """
+    return ", ".join(f"{name.replace('_', ' ')} {value:g}" for name, value in candidate.items())
+
 
 # The name of the candidates of each parameter that cross-validation chooses.
 CANDIDATES = {"alpha": "alphas", "n_estimators": "trees"}

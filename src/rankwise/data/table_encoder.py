@@ -12,16 +12,19 @@ from sklearn.utils.validation import check_array, check_is_fitted, validate_data
 from rankwise.core.checks import check_count
 from rankwise.core.memory import require_memory
 from rankwise.core.types import FloatArray, FloatVector, IntVector
-from rankwise.data.column_summary import ColumnSummary
 from rankwise.data.columns import (
     CATEGORY,
     MOST_WORDS,
+    NUMBER,
     ORDERED,
     category_codes,
+    check_words,
+    is_declared,
     is_frame,
     is_missing_in,
     kind_of,
     numbers_of,
+    occurring_values,
 )
 from rankwise.data.frames import frame_columns, new_frame, with_days
 
@@ -87,37 +90,25 @@ class TableEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         X : frame or array of shape (n_rows, n_features)
         y : ignored
         """
-        columns = self._columns(X, reset=True)
-        self.fit_summaries([ColumnSummary.of(column) for column in columns])
-        for place, column in enumerate(columns):
-            if self.kinds_[place] != CATEGORY:
-                numbers = self._numbers(place, column)
-                known = numbers[~np.isnan(numbers)]
-                self.medians_[place] = np.median(known) if len(known) else 0.0
-        return self
-
-    def fit_summaries(self, summaries: list[ColumnSummary]) -> None:
-        """Learn all but the medians from summaries of the columns."""
         check_count("max_categories", self.max_categories)
-        self.kinds_ = [summary.kind for summary in summaries]
+        columns = self._columns(X, reset=True)
+        self.kinds_ = [NUMBER if isinstance(column, np.ndarray) else kind_of(column) for column in columns]
         self.categories_ = {
-            place: summary.checked_levels(self.max_categories)
-            for place, summary in enumerate(summaries)
-            if summary.levels is not None
+            place: self._levels(column)
+            for place, column in enumerate(columns)
+            if self.kinds_[place] in (CATEGORY, ORDERED)
         }
-        self.medians_ = np.full(len(summaries), np.nan)
-        self.has_missing_ = np.array([summary.n_missing > 0 for summary in summaries], dtype=bool)
-
-    def summaries(self, X: Any) -> list[ColumnSummary]:
-        """Return the summaries of the columns of some rows."""
-        return [ColumnSummary.of(column) for column in self._columns(X, reset=False)]
-
-    def numbers(self, X: Any) -> dict[int, FloatVector]:
-        """Return the columns of some rows that are no categories as numbers, by place."""
-        columns = enumerate(self._columns(X, reset=False))
-        return {
-            place: self._numbers(place, column) for place, column in columns if self.kinds_[place] != CATEGORY
-        }
+        self.medians_ = np.full(len(columns), np.nan)
+        self.has_missing_ = np.zeros(len(columns), dtype=bool)
+        for place, column in enumerate(columns):
+            if self.kinds_[place] == CATEGORY:
+                self.has_missing_[place] = is_missing_in(column).any()
+                continue
+            numbers = self._numbers(place, column)
+            known = numbers[~np.isnan(numbers)]
+            self.has_missing_[place] = len(known) < len(numbers)
+            self.medians_[place] = np.median(known) if len(known) else 0.0
+        return self
 
     def transform(self, X: Any) -> FloatArray:
         """Return the rows as numbers, without missing values.
@@ -164,6 +155,13 @@ class TableEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
             found += levels if self.kinds_[place] == CATEGORY else [name]
             found += [f"{name} is missing"] * bool(self.has_missing_[place])
         return np.array(found, dtype=object)
+
+    def _levels(self, column: Any) -> list[Any]:
+        """Return the declared categories, or the words that occur; refuse words that are names or text."""
+        levels = occurring_values(column)
+        if not is_declared(column):
+            check_words(str(column.name), len(levels), len(column), self.max_categories)
+        return levels
 
     def _require_words(self, columns: list[Any]) -> None:
         """Refuse an array of numbers if the fit had categories."""

@@ -2,10 +2,10 @@
 
 The modules, from the workers up:
 
-- tasks: `engine` runs functions on partitions, by `client` (a cluster) or `threads` (this machine); `faults`
-  repeats rounds and names what was lost; `codec` makes messages smaller.
+- tasks: `engine` runs functions on partitions, by `client` (a cluster, or threads of this machine);
+  `faults` repeats rounds and names what was lost; `codec` makes messages smaller.
 - rows as they were given: `collections`, `row_parts`, `part_columns`, `row_blocks`; from files: `files`,
-  `file_parts`, `file_tables`, `file_columns`.
+  `file_parts`, `file_tables`.
 - the data matrix: `design` is X w and X'c as rounds, with the functions of `blocks`; `partitioned` takes some
   of its rows; `normal_equations` and `groups` serve least squares.
 - labels on the workers: `remote_labels` and `remote_folds` are preferences and a search, `whole_queries` and

@@ -11,7 +11,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from rankwise.core.columns import require_same_columns
+from rankwise.core.pipelines import require_same_columns
 from rankwise.core.text import listing
 from rankwise.core.types import FloatVector
 from rankwise.data.columns import column_names

@@ -19,8 +19,7 @@ from rankwise.distributed.blocks import as_block
 from rankwise.distributed.client import current_engine
 from rankwise.distributed.collections import Partitions
 from rankwise.distributed.engine import Engine, require_dask
-from rankwise.distributed.file_columns import file_columns, head_of
-from rankwise.distributed.file_parts import FilePart, file_parts, split_parts
+from rankwise.distributed.file_parts import FilePart, file_columns, file_parts, head_of, split_parts
 from rankwise.distributed.file_tables import (
     joined_kinds,
     load_mixed,

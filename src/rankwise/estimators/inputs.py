@@ -12,8 +12,8 @@ from sklearn.utils import column_or_1d
 from rankwise import estimators
 from rankwise.core.backends import Backend, backend_of, in_memory
 from rankwise.core.checks import as_array, as_labels, as_vector, declared_order
-from rankwise.core.columns import require_same_columns
 from rankwise.core.memory import require_memory
+from rankwise.core.pipelines import require_same_columns
 from rankwise.core.text import plural
 from rankwise.core.types import FloatVector
 from rankwise.core.warn import warn_caller

@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike
 from sklearn.base import clone
 from sklearn.utils.validation import check_is_fitted
 
-from rankwise.core.columns import fitted_columns
+from rankwise.core.pipelines import fitted_columns
 from rankwise.core.threads import with_one_blas_thread
 from rankwise.data.design import as_design
 from rankwise.estimators.base import BaseRanker

@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.special import expit, fdtrc, fdtri, stdtr, stdtrit
 
 from rankwise.core.checks import as_array, check_count
-from rankwise.core.columns import require_same_columns
+from rankwise.core.pipelines import require_same_columns
 from rankwise.core.text import html_table, listing, plural, table
 from rankwise.core.types import FloatArray, FloatVector
 from rankwise.data.columns import column_names

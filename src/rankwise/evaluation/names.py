@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from rankwise.core.columns import fitted_columns
-from rankwise.core.pipelines import last_step
+from rankwise.core.pipelines import fitted_columns, last_step
 from rankwise.core.text import plural
 from rankwise.data.columns import column_names
 from rankwise.evaluation.models import is_scores

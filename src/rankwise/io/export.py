@@ -11,15 +11,14 @@ from rankwise.core.checks import check_choice
 from rankwise.core.pipelines import last_step
 from rankwise.io.atomic import atomic_write
 from rankwise.io.c import c_source
+from rankwise.io.json_text import json_tables, json_trees
 from rankwise.io.onnx import onnx_model
 from rankwise.io.search_engines import elasticsearch_model, solr_model
 from rankwise.io.sql import sql_expression
 from rankwise.io.svmrank import read_svmrank_model, svmrank_model
 from rankwise.io.table_trees import table_trees
-from rankwise.io.tables_json import json_tables
 from rankwise.io.terms import has_tables, has_trees, terms_of
 from rankwise.io.tree_engines import elasticsearch_trees, solr_trees
-from rankwise.io.trees_json import json_trees
 
 __all__ = ["FORMATS", "export_model", "read_svmrank_model"]
 

@@ -28,11 +28,11 @@ from rankwise.io.model_layout import (
     Arrays,
     Contents,
     ModelFileError,
+    check_attributes,
     load_errors,
     read_model,
     write_model,
 )
-from rankwise.io.model_schema import check_attributes
 from rankwise.io.model_steps import STEP_NAMES, check_fitted, sample_row, step_from_node, step_to_node
 from rankwise.io.model_values import decode, from_node, to_node
 

@@ -28,7 +28,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rankwise import __version__
-from rankwise.core.columns import fitted_columns
+from rankwise.core.pipelines import fitted_columns
+from rankwise.core.stored import Part, declared, undeclared
+from rankwise.estimators.base import BaseRanker
 from rankwise.io.atomic import atomic_write
 
 Arrays = list[NDArray[Any]]
@@ -265,3 +267,21 @@ def _read_array(
     _require(file.read(1) == b'"')
     array = content.view(dtype).reshape(shape, order="F" if order == "F" else "C")
     return array.astype(dtype.newbyteorder("="), copy=False)
+
+
+def check_attributes(model: Any) -> None:
+    """Refuse a model with an attribute that no fit leaves; the error names the first one."""
+    for name in _invalid(model):
+        raise ModelFileError(f"its {name} is invalid or inconsistent with the rest of the model")
+
+
+def _invalid(model: Any) -> Iterator[str]:
+    """Yield the attributes that are not as declared, or contradict each other."""
+    yield from undeclared(model)
+    for name, declaration in declared(type(model)).items():
+        if isinstance(declaration, Part) and isinstance(part := getattr(model, name), BaseRanker):
+            yield from _invalid(part)
+    if model.functions:
+        yield from model.function.conflicts(model.n_features_in_)
+    if model.conflicts is not None:
+        yield from model.conflicts()

@@ -11,8 +11,7 @@ from sklearn.exceptions import NotFittedError
 from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted
 
-from rankwise.core.columns import fitted_columns
-from rankwise.core.pipelines import last_step
+from rankwise.core.pipelines import fitted_columns, last_step
 from rankwise.core.types import FloatArray
 from rankwise.estimators.base import BaseRanker
 from rankwise.estimators.boosted_base import BaseBoostedRanker

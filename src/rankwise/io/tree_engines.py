@@ -13,9 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rankwise.core.types import FloatVector
-from rankwise.io.nesting import check_depth
 from rankwise.io.terms import Terms
-from rankwise.io.trees import ZERO, Tree, categories_error
+from rankwise.io.trees import ZERO, Tree, categories_error, check_depth
 
 Singles = NDArray[np.float32]
 LARGEST = np.finfo(np.float32).max

@@ -16,20 +16,18 @@ if TYPE_CHECKING:
     from rankwise.leaderboard.duel_tables import join_duels as join_duels
     from rankwise.leaderboard.fragility import Fragility as Fragility, RemovedVotes as RemovedVotes
     from rankwise.leaderboard.held_out import HeldOut as HeldOut
-    from rankwise.leaderboard.judge_rows import (
-        JudgeRow as JudgeRow,
-        JudgeTable as JudgeTable,
-        judge_table as judge_table,
-    )
     from rankwise.leaderboard.links import LINKS as LINKS, Link as Link
     from rankwise.leaderboard.over_time import (
         Rating as Rating,
         Ratings as Ratings,
         ratings_over_time as ratings_over_time,
     )
-    from rankwise.leaderboard.pair_rows import (
+    from rankwise.leaderboard.side_tables import (
+        JudgeRow as JudgeRow,
+        JudgeTable as JudgeTable,
         PairRow as PairRow,
         PairTable as PairTable,
+        judge_table as judge_table,
         pair_table as pair_table,
     )
     from rankwise.leaderboard.prediction_powered import (

@@ -1,8 +1,8 @@
-"""The section on the fit: objective, convergence, and the choice of alpha."""
+"""The sections on the fit: objective, convergence, the choice of alpha, and what a search tried."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -13,7 +13,34 @@ from rankwise.evaluation.data import EvaluationData
 from rankwise.evaluation.names import feature_names
 from rankwise.report.alpha_path_display import AlphaPathDisplay, CertifiedPathDisplay
 from rankwise.report.convergence_display import ConvergenceDisplay
-from rankwise.report.page import Cell, Number, facts, figure, figures, paragraph, section
+from rankwise.report.page import Cell, Number, facts, figure, figures, paragraph, section, table
+
+HEADER = ("Model", "Kind", "Mean", "From", "To", "Difference", "p", "Folds", "Seconds", "Note")
+
+
+def tried_section(tried: Sequence[Mapping[str, Any]]) -> str:
+    """List the candidates of a search, compared on parts of the training rows; nothing without a search."""
+    if not tried:
+        return ""
+    measure = str(tried[0]["measure"])
+    text = (
+        "Before the last fit, these models were compared by cross-validation on the training rows: "
+        f"{measure} of rows that they were not fitted to, with its 95% interval. The difference is from the "
+        "best one, positive if a model is worse, with the p-value of a paired test."
+    )
+    rows = [_cells(one) for one in tried]
+    return section(
+        "tried",
+        "What was tried",
+        paragraph(text),
+        table(f"{measure} by model", HEADER, rows, name="tried-models"),
+    )
+
+
+def _cells(one: Mapping[str, Any]) -> list[Cell]:
+    numbers = [one.get(name) for name in ("mean", "low", "high", "difference", "p", "folds", "seconds")]
+    note = [word for word in ("chosen" if one.get("chosen") else "", str(one.get("note") or "")) if word]
+    return [str(one["model"]), str(one["family"]), *numbers, ", ".join(note)]
 
 
 def learned_section(data: EvaluationData) -> str:

@@ -30,16 +30,15 @@ from rankwise.preferences import Preferences
 from rankwise.report.about import about, cautions
 from rankwise.report.curves import curves_section
 from rankwise.report.interactions import interactions_section
-from rankwise.report.learned import learned_section
+from rankwise.report.learned import learned_section, tried_section
 from rankwise.report.page import page, paragraph
 from rankwise.report.quality import quality_section
+from rankwise.report.queries import slices_section
 from rankwise.report.ranking import ranking_section
 from rankwise.report.reasons import reasons_section
 from rankwise.report.reliability import reliability_section
 from rankwise.report.shapes import has_two_classes, shapes_section
-from rankwise.report.slices import slices_section
 from rankwise.report.survival import DIRECTION, survival_section
-from rankwise.report.tried import tried_section
 from rankwise.report.versus import versus_section
 from rankwise.report.what_if import what_if_section
 
