@@ -66,7 +66,7 @@ def fit_scaled(scaler: Any, X: Any, qid: Any) -> Any:
 
 def scales_by_query(scaler: Any) -> bool:
     """Return whether a scaler treats each query by itself."""
-    return type(scaler).__name__ == "QueryScaler"
+    return isinstance(scaler, QueryScaler)
 
 
 def with_steps(encoder: Any, scaler: Any, ranker: Any) -> Any:
