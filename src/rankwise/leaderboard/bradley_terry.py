@@ -184,7 +184,7 @@ class BradleyTerry(BaseLeaderboard):
         Parameters
         ----------
         winner, loser : columns of names, one per match
-            Lists, arrays, pandas or polars columns of any values that can be hashed. A frame (or dict) in
+            Lists, arrays or columns of a frame, of any values that can be hashed. A frame (or dict) in
             place of both has the columns winner and loser, chosen and rejected, model_a, model_b and winner
             (an arena table), or a, b and outcome; weight and date if any. Other arguments may then be
             names of columns: cluster="user", covariates=["length"].
