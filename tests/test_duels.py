@@ -150,7 +150,7 @@ def test_ctrl_c_and_max_iter_warn_with_the_gap():
     with pytest.warns(InterruptedWarning, match="Interrupted after 1 iteration"):
         model = fitted(drawn(), callback=stop)
     assert np.isfinite([(row.low, row.high) for row in model.leaderboard()]).all()
-    with pytest.warns(ConvergenceWarning, match="Stopped after max_iter=1 iteration"):
+    with pytest.warns(ConvergenceWarning, match="Stopped by max_iter after 1 iteration"):
         fitted(drawn(), max_iter=1)
 
 

@@ -349,7 +349,7 @@ def test_ctrl_c_keeps_the_best_judges_so_far(is_last):
 
 def test_max_iter_of_judges_warns_with_the_gap():
     a, b, won, judge, _ = drawn()
-    with pytest.warns(ConvergenceWarning, match="Stopped after max_iter="):
+    with pytest.warns(ConvergenceWarning, match="Stopped by max_iter after "):
         CrowdBradleyTerry(max_iter=1, tol=1e-300).fit(a, b, outcome=won, judge=judge)
 
 

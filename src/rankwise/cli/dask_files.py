@@ -24,7 +24,7 @@ from rankwise.core.pipelines import scales_queries
 from rankwise.distributed.client import current_engine
 from rankwise.distributed.file_parts import file_parts
 from rankwise.distributed.row_parts import pickled_size
-from rankwise.evaluation.predicted_grades import predicts_grades
+from rankwise.evaluation.models import predicts_grades
 from rankwise.io.table_formats import is_table
 
 # Why some models need each query in one file.

@@ -10,7 +10,7 @@ import numpy as np
 from rankwise.cli.scores import ScoreSource, labels_for, model_scores
 from rankwise.core.pipelines import last_step
 from rankwise.evaluation.grades import grade_agreement
-from rankwise.evaluation.predicted_grades import predicts_grades
+from rankwise.evaluation.models import predicts_grades
 
 if TYPE_CHECKING:
     from rankwise.cli.data import Data

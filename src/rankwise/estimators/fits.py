@@ -30,7 +30,7 @@ from rankwise.model_selection.tunable import Fit, Problem, Space
 from rankwise.preferences import Preferences
 from rankwise.solvers import SOLVERS, Descent, Monitor, SolverResult, descent_of
 from rankwise.solvers.bounded_planes import BoundedPlanes
-from rankwise.solvers.pairs import pairwise_loss, solve_pairs
+from rankwise.solvers.registry import pairwise_loss, solve_pairs
 
 if TYPE_CHECKING:
     from rankwise.estimators.base import BaseRanker

@@ -26,7 +26,7 @@ from rankwise.functions.kernel_parameters import is_linear
 from rankwise.model_selection.fold_rows import Validation
 from rankwise.model_selection.tunable import Problem
 from rankwise.preferences import Preferences, as_preferences
-from rankwise.preferences.outputs import is_preferences_list
+from rankwise.preferences.base import is_preferences_list
 
 if TYPE_CHECKING:
     from rankwise.estimators.base import BaseRanker
