@@ -239,11 +239,6 @@ def test_a_model_file_keeps_judges(tmp_path):
             load_model(path)
 
 
-def test_votes_alone_have_no_judges():
-    with pytest.raises(TypeError, match="CrowdBradleyTerry takes judge"):
-        BradleyTerry().fit(["x", "y", "x"], ["y", "x", "y"], judge=[1, 2, 1])
-
-
 @pytest.mark.parametrize(
     ("options", "more", "message"),
     [

@@ -177,7 +177,6 @@ class BradleyTerry(BaseLeaderboard):
         features: Any = None,
         cluster: Any = None,
         covariates: Any = None,
-        judge: Any = None,
     ) -> BradleyTerry:
         """Learn the scores.
 
@@ -211,8 +210,6 @@ class BradleyTerry(BaseLeaderboard):
             Units do not matter.
         """
         self._check_parameters()
-        if judge is not None:
-            raise TypeError("BradleyTerry has no judges; CrowdBradleyTerry takes judge.")
         given = {"weight": weight, "outcome": outcome, "date": date, "cluster": cluster}
         given["covariates"] = covariates
         columns = frame_columns(winner, **given) if loser is None else {"a": winner, "b": loser} | given
