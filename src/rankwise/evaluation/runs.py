@@ -1,9 +1,11 @@
-"""Evaluation and comparison of run files by qrels, without a model."""
+"""Evaluation and comparison of run files by qrels, also by all measures of ir-measures."""
 
 from __future__ import annotations
 
+import subprocess
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import partial
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
@@ -13,16 +15,12 @@ from rankwise.core.types import FloatArray, IntArray
 from rankwise.evaluation.bootstrap import CONFIDENCE
 from rankwise.evaluation.comparison import Comparison, check_levels, comparison_of
 from rankwise.evaluation.measures import Measured, Metric, Scored, evaluated
+from rankwise.evaluation.ranked_rows import require_labels
+from rankwise.evaluation.registry import parsed_name
 from rankwise.evaluation.single import Evaluation
 
 if TYPE_CHECKING:
     from rankwise.io.trec import Qrels, Run
-import subprocess
-from dataclasses import replace
-from functools import partial
-
-from rankwise.evaluation.ranked_rows import require_labels
-from rankwise.evaluation.registry import parsed_name
 
 # The measures of ir-measures that are between 0 and 1.
 UNIT = {
