@@ -39,7 +39,7 @@ from timing import best_times
 
 from rankwise import Preferences, objectives
 from rankwise.metrics import ranking_error
-from rankwise.objectives._objective import PairwiseGradient
+from rankwise.objectives._gradient import PairwiseGradient
 
 HERE = Path(__file__).parent
 RESULTS = HERE / "results" / "boosters.json"

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 import reference
 from rankwise import Preferences, objectives
 from rankwise.metrics import ranking_error
-from rankwise.objectives._objective import OBJECTIVES, PairwiseGradient
+from rankwise.objectives._gradient import OBJECTIVES, PairwiseGradient
 from strategies import cases
 
 AVERAGES = ("queries", "pairs")

@@ -21,7 +21,7 @@ from rankwise.data.frames import one_row, validated_rows
 from rankwise.data.scores import canonical_csr
 from rankwise.estimators import tree_text
 from rankwise.estimators.base import BaseRanker, logger
-from rankwise.estimators.temperature import PairProbability
+from rankwise.estimators.pair_probability import PairProbability
 from rankwise.estimators.tree_growth import (
     KEEPING_COLUMNS,
     REPRODUCIBLE,
@@ -32,7 +32,7 @@ from rankwise.estimators.tree_growth import (
 )
 from rankwise.model_selection.scoring import Scoring, as_scoring
 from rankwise.model_selection.tunable import Fit
-from rankwise.objectives._objective import OBJECTIVES, check_loss
+from rankwise.objectives._gradient import OBJECTIVES, check_loss
 
 # Parameters of the growth of trees, with their names in LightGBM.
 GROWTH = (

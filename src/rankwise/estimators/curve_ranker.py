@@ -20,6 +20,7 @@ from rankwise.estimators.alpha_choice import DEFAULT_FOLDS
 from rankwise.estimators.auto_alpha import AUTO
 from rankwise.estimators.curve_screen import best_pairs
 from rankwise.estimators.fits import PairwiseFits
+from rankwise.estimators.pair_probability import PairProbability
 from rankwise.estimators.pairwise import PairwiseRanker, PairwiseRankerCV
 from rankwise.estimators.parameters import (
     Callback,
@@ -32,7 +33,6 @@ from rankwise.estimators.parameters import (
     Verbosity,
     WarmStart,
 )
-from rankwise.estimators.temperature import PairProbability
 from rankwise.functions.curve_axis import Axis, Columns
 from rankwise.functions.curve_features import CurveFeatures, checked_pair, place_of
 from rankwise.functions.curve_tables import AXES, Tables

@@ -23,11 +23,11 @@ from rankwise.estimators.base import BaseRanker
 from rankwise.estimators.feature_scales import learn_scales
 from rankwise.estimators.fits import keep_classes
 from rankwise.estimators.inputs import read_preferences, require_labels
+from rankwise.estimators.pair_probability import PairProbability
 from rankwise.estimators.parameters import LEARNED_KERNELS, SMOOTH_LOSSES, KernelRankerParameters
 from rankwise.estimators.rank_logistic import RankLogistic
 from rankwise.estimators.rank_rls import RankRLS
 from rankwise.estimators.rank_svm import RankSVM
-from rankwise.estimators.temperature import PairProbability
 from rankwise.functions.kernel_columns import ColumnFunction
 from rankwise.functions.learned import SCALES
 from rankwise.preferences import Preferences

@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike
 from rankwise.core.stored import Value
 from rankwise.estimators.inputs import read_preferences
 from rankwise.estimators.linear_inference import LinearInference
+from rankwise.estimators.pair_probability import PairProbability
 from rankwise.estimators.pairwise import PairwiseRanker, PairwiseRankerCV
 from rankwise.estimators.parameters import (
     Calibration,
@@ -21,7 +22,7 @@ from rankwise.estimators.parameters import (
     Strength,
     WarmStart,
 )
-from rankwise.estimators.temperature import PairProbability, common_temperature, fit_temperature
+from rankwise.estimators.temperature import common_temperature, fit_temperature
 from rankwise.losses import Logistic
 from rankwise.model_selection.search import Choice
 from rankwise.model_selection.tunable import Fit

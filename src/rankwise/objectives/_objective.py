@@ -1,4 +1,4 @@
-"""What objectives share: gradient and curvature per row, and the base class of those of boosters."""
+"""The base class of the objectives of boosters."""
 
 from __future__ import annotations
 
@@ -12,73 +12,10 @@ from sklearn.exceptions import UndefinedMetricWarning
 from rankwise.core.checks import check_choice
 from rankwise.core.types import FloatVector
 from rankwise.evaluation.pair_measures import ranking_error
-from rankwise.losses import LOSSES, LeastSquares, PairwiseLoss
+from rankwise.objectives._gradient import PairwiseGradient, check_loss
 from rankwise.objectives._sets import Memory, Rows, RowSets
 from rankwise.preferences import Preferences
 from rankwise.preferences.base import AVERAGES
-
-OBJECTIVES: dict[str, type[PairwiseLoss]] = {**LOSSES, "least_squares": LeastSquares}
-
-# The smallest Hessian of a row, as a fraction of the mean: boosters divide by sums of Hessians.
-FLOOR = 1e-6
-# A mean Hessian below this counts as zero: the mean weight of a row's pairs is about 2 / m.
-NOTHING = 1e-200
-
-
-class PairwiseGradient:
-    """The gradient of a pairwise loss with respect to the scores of m rows, and the diagonal of its Hessian.
-
-    Both are scaled by the same factor, so that the mean of the Hessian over rows is 1. In least-squares
-    regression it is 1 for each row, and the defaults of `min_child_weight` and of the leaf penalty assume
-    that scale. Rows without pairs have gradient 0 and Hessian 1e-6, so they hardly affect their leaf.
-
-    The Hessian of pairs is a Laplacian H, whose off-diagonal part a booster cannot use. With its diagonal D,
-    x'Hx <= 2 x'Dx: a full step can be too long by a factor of up to 2 if the two rows of each pair move in
-    opposite directions. Learning rates below 1/2 compensate for this.
-
-    Parameters
-    ----------
-    preferences : Preferences
-    loss : "squared_hinge", "logistic", "hinge" or "least_squares"
-    average : "queries" or "pairs"
-        The mean over queries of each query's mean, or the mean over all pairs.
-    n_threads : int
-
-    Examples
-    --------
-    >>> from rankwise import Preferences
-    >>> PairwiseGradient(Preferences.from_scores([2.0, 1.0, 1.0]))([0.0, 0.5, 0.0])
-    (array([-1.875,  1.125,  0.75 ]), array([1.5 , 0.75, 0.75]))
-    """
-
-    def __init__(
-        self,
-        preferences: Preferences,
-        loss: str = "squared_hinge",
-        *,
-        average: str = "queries",
-        n_threads: int = 1,
-    ):
-        check_loss(loss)
-        self.loss = OBJECTIVES[loss](preferences, average=average, n_threads=n_threads)
-
-    def __call__(self, scores: ArrayLike) -> tuple[FloatVector, FloatVector]:
-        """Return the gradient and the diagonal of the Hessian at the scores; each of shape (n_rows,)."""
-        gradient, hessian = self.loss.derivatives(scores)
-        mean = float(np.mean(hessian))
-        if mean <= NOTHING:  # no pair has any curvature
-            return np.zeros(len(gradient)), np.ones(len(gradient))
-        hessian = np.maximum(hessian, FLOOR * mean)
-        scale = 1.0 / float(np.mean(hessian))
-        hessian *= scale
-        gradient *= scale
-        return gradient, hessian
-
-
-def check_loss(loss: str) -> None:
-    """Raise an error if no loss has this name."""
-    check_choice(loss, "loss", tuple(OBJECTIVES))
-
 
 NAME = "ranking_error"
 

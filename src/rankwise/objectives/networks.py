@@ -8,7 +8,7 @@ from typing import Any
 from rankwise.core.checks import check_choice, check_count
 from rankwise.losses import PairwiseLoss
 from rankwise.losses.least_squares import COSTS
-from rankwise.objectives._objective import OBJECTIVES, check_loss
+from rankwise.objectives._gradient import OBJECTIVES, check_loss
 from rankwise.preferences.base import AVERAGES, Preferences
 
 
