@@ -8,13 +8,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
 import scipy.sparse as sp
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import MaxAbsScaler, StandardScaler
 
-from rankwise.core.checks import check_choice
+from rankwise.core.checks import as_codes, check_choice
 from rankwise.data.columns import NUMBER
 from rankwise.data.query_scaler import QueryScaler
 from rankwise.data.table_encoder import TableEncoder
@@ -33,6 +34,10 @@ from rankwise.model_selection.search import EdgeOfGridWarning
 FAMILIES = ("linear", "curves", "kernel", "trees")
 # A curve per column, and a kernel of all columns, suit tables rather than long vectors.
 MOST_CURVES, MOST_KERNEL_COLUMNS = 1000, 1000
+# How long it takes to choose the number of trees, and all of their parameters, in fits of 100 trees.
+COST_OF_STOPPING, COST_OF_TUNING = 8.0, 150.0
+# Rows by which it is decided whether features are scaled within queries already.
+SEEN_ROWS = 2000
 
 
 @dataclass(frozen=True)
@@ -48,6 +53,8 @@ class Candidate:
     ranker : estimator
     is_last : bool
         Whether it takes long and waits until the others are done.
+    cost : float
+        How long its fit takes, relative to that of the first candidate of its family.
     """
 
     name: str
@@ -55,6 +62,7 @@ class Candidate:
     steps: tuple[Any, ...]
     ranker: Any
     is_last: bool = False
+    cost: float = 1.0
 
     @property
     def complexity(self) -> int:
@@ -102,11 +110,12 @@ def candidates_for(
         found.append(Candidate("learned kernel", "kernel", (), KernelRanker()))
     if importlib.util.find_spec("lightgbm") is not None:
         found += [
-            Candidate("trees", "trees", (), BoostedRanker()),
-            Candidate("trees, logistic", "trees", (), BoostedRanker("logistic")),
-            Candidate("trees, tuned", "trees", (), BoostedRankerCV(), is_last=True),
+            Candidate("100 trees", "trees", (), BoostedRanker(n_estimators=100)),
+            Candidate("trees", "trees", (), BoostedRanker(), cost=COST_OF_STOPPING),
+            Candidate("trees, logistic", "trees", (), BoostedRanker("logistic"), cost=COST_OF_STOPPING),
+            Candidate("trees, tuned", "trees", (), BoostedRankerCV(), is_last=True, cost=COST_OF_TUNING),
         ]
-    if task.qid is not None and encoder is None and not is_sparse:
+    if task.qid is not None and encoder is None and not is_sparse and not _is_scaled(task):
         found += [_within_queries(one) for one in found if not one.is_last]
     found = [one for one in found if families is None or one.family in families]
     for one in found:
@@ -119,6 +128,14 @@ def _within_queries(candidate: Candidate) -> Candidate:
     """Return a candidate with features scaled within queries in place of its own scaler."""
     name = f"{candidate.name}, scaled within queries"
     return Candidate(name, candidate.family, (QueryScaler(),), clone(candidate.ranker))
+
+
+def _is_scaled(task: Task) -> bool:
+    """Return whether the features are scaled within queries already."""
+    query = as_codes(task.qid, "qid", task.n_rows)[1]
+    seen = task.take(np.flatnonzero(query <= np.sort(query)[min(SEEN_ROWS, task.n_rows) - 1]))
+    rows = np.asarray(seen.X, dtype=np.float64)
+    return bool(np.allclose(QueryScaler().fit_transform(rows, qid=seen.qid), rows))
 
 
 def _encoder_of(X: Any) -> TableEncoder | None:
