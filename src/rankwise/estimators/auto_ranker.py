@@ -64,7 +64,7 @@ class AutoParameters:
 
     budget: float | None = 60.0
     prefer: str = "simple"
-    candidates: Sequence[str] | None = None
+    candidates: Sequence[Any] | None = None
     scoring: str = "error"
     cv: CrossValidation = 5
     callback: Callable[[Step], Any] | None = None
@@ -93,8 +93,10 @@ class AutoRanker(Verbosity, Randomness, Jobs, AutoParameters, BaseEstimator):
         difference from the best is not significant at the level of 5%. "best" takes the best mean. "blend"
         mixes the best candidate of each family, with weights that minimise the logistic loss over all pairs
         of rows that were held out.
-    candidates : sequence of str, optional
-        The families to try, among "linear", "curves", "kernel" and "trees"; all by default.
+    candidates : sequence, optional
+        The families to try, among "linear", "curves", "kernel" and "trees"; all by default. Models of your
+        own are estimators, or tuples of a name and an estimator, such as a `GroupedRanker`; they count as
+        more complex than all others.
     scoring : str
         The measure to compare by: "error", "ndcg@10", "map" and so on, as in `compare`.
     cv : int, splitter or iterable of (train, test)

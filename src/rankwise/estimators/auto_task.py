@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
+from inspect import signature
 from numbers import Integral
 from typing import Any
 
@@ -54,10 +55,11 @@ class Task:
         except NoPairsError:
             return self
 
-    def arguments(self) -> dict[str, Any]:
-        """Return the keyword arguments of `fit` that are given."""
+    def arguments(self, model: Any) -> dict[str, Any]:
+        """Return the keyword arguments of a model's `fit` that are given; `qid` only if it takes queries."""
         given = {"qid": self.qid, "sample_weight": self.sample_weight}
-        return {name: value for name, value in given.items() if value is not None}
+        known = {"sample_weight", *signature(model.fit).parameters}
+        return {name: value for name, value in given.items() if value is not None and name in known}
 
 
 @dataclass(frozen=True)
