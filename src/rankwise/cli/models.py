@@ -99,7 +99,7 @@ class Recipe:
         given = {name: value for name, value in self.parameters.items() if name in known}
         is_plain = self.scoring == "distance" or self.undefined == "skip"
         scoring = self.scoring if is_plain else as_scoring(self.scoring, self.undefined)
-        given |= {"cv": options.folds, "scoring": scoring}
+        given |= {"cv": options.folds, "scoring": scoring, "random_state": options.seed}
         if "alphas" in known:
             given["alphas"] = options.alphas
         elif "n_estimators" in given:
