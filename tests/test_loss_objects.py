@@ -14,7 +14,7 @@ import reference
 from rankwise import CurveRanker, OrdinalSVM, Preferences, RankSVM, RankSVMCV, load_model, save_model
 from rankwise.datasets import make_ordinal, make_ranking
 from rankwise.distributed import whole_queries
-from rankwise.losses import Hinge, HuberHinge, PiecewiseLinear, SquaredHinge, loss_over
+from rankwise.losses import Hinge, HuberHinge, LeastSquares, PiecewiseLinear, SquaredHinge, loss_over
 from strategies import cases
 
 WIDTHS = st.floats(0.01, 0.99)
@@ -164,6 +164,11 @@ def test_like_keeps_the_parameters(width):
     made = HuberHinge(first, width=width, average="pairs").like(second, n_threads=2)
     assert (made.width, made.n_threads, made.preferences) == (width, 2, second)
     assert loss_over(WideHinge(margin=width), first).margin == width
+
+
+def test_least_squares_states_its_cost():
+    loss = LeastSquares(Preferences.from_scores(y))
+    assert repr(loss) == "LeastSquares(cost='magnitude', ties='drop')"
 
 
 def test_refusals(tmp_path):
