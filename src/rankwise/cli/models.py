@@ -99,7 +99,9 @@ class Recipe:
         given = {name: value for name, value in self.parameters.items() if name in known}
         is_plain = self.scoring == "distance" or self.undefined == "skip"
         scoring = self.scoring if is_plain else as_scoring(self.scoring, self.undefined)
-        given |= {"cv": options.folds, "scoring": scoring, "random_state": options.seed}
+        given |= {"cv": options.folds, "scoring": scoring}
+        if "random_state" in known:
+            given["random_state"] = options.seed  # of the folds, also if one fit draws nothing
         if "alphas" in known:
             given["alphas"] = options.alphas
         elif "n_estimators" in given:
