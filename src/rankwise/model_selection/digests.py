@@ -26,7 +26,7 @@ def digest(*values: Any) -> str:
 
 
 def _numbers(value: Any) -> Any:
-    """Return what a value is made of, without what it has computed and kept."""
+    """Return the arrays that a value consists of, without what it has computed and kept."""
     if isinstance(value, Preferences):
         pairs = tuple(value.pairs()) if value.lists_pairs else None
         return [value.values, value.groups(), *value.partner_weights(), pairs]
