@@ -36,7 +36,7 @@ from rankwise.estimators.parameters import (
 from rankwise.functions.curve_axis import Axis, Columns
 from rankwise.functions.curve_features import CurveFeatures, checked_pair, place_of
 from rankwise.functions.curve_tables import AXES, Tables
-from rankwise.losses import loss_over
+from rankwise.losses import PiecewiseLinear, loss_class, loss_over
 from rankwise.model_selection.folds import Folds
 from rankwise.model_selection.tunable import Problem, Space
 from rankwise.preferences.base import weighing_rows
@@ -168,7 +168,7 @@ class BaseCurveRanker(PairProbability, PairwiseRanker):
         """Check the parameters of the solver and of the curves."""
         super().check_parameters()
         CurveFeatures(**self._feature_parameters()).check_parameters()
-        if self.monotone is not None and self.loss != "hinge":
+        if self.monotone is not None and not issubclass(loss_class(self.loss), PiecewiseLinear):
             raise ValueError(
                 f"monotone needs loss='hinge', whose solver takes constraints; it is {self.loss!r}."
             )
