@@ -38,6 +38,8 @@ OPEN = 1e-6
 N_DRAWS, MOST_DRAWN = 4000, 400
 # Fewer degrees of freedom than this fraction of the units are stated.
 UNEQUAL = 0.25
+# Errors of scales that raise a variance by more than this factor are most of what an interval depends on.
+SCALES_MATTER = 1.5
 # More features would need a covariance of this many rows and columns.
 MOST_FEATURES = 5000
 
@@ -106,6 +108,10 @@ class Inference:
     alpha : float
         The strength of the penalty.
     is_debiased : bool
+    given : tuple of str
+        The steps of a pipeline whose errors are not counted.
+    notes : list of str
+        What the errors leave out, in sentences.
 
     Examples
     --------
@@ -133,6 +139,10 @@ class Inference:
     freedom: Degrees | None = field(repr=False, default=None)
     # Maps rows to the features of the weights.
     features: Callable[[Any], Any] | None = field(repr=False, default=None)
+    # Whether the error of a weight is in large part that of the scales of its columns; the steps of a
+    # pipeline whose errors are not counted.
+    by_scales: NDArray[np.bool_] = field(repr=False, default_factory=lambda: np.empty(0, dtype=np.bool_))
+    given: tuple[str, ...] = ()
 
     def __repr__(self) -> str:
         return str(self.summary())
@@ -280,6 +290,19 @@ class Inference:
         """Return the table of weights with intervals; it prints as text, and as HTML in notebooks."""
         return Summary(self, level)
 
+    @property
+    def notes(self) -> list[str]:
+        """What the errors leave out, in sentences."""
+        found, heavy = [], [name for name, is_so in zip(self.names, self.by_scales, strict=False) if is_so]
+        if self.given:
+            found.append(f"What {listing(self.given)} learned is taken as given: its errors are left out.")
+        if heavy:
+            found.append(
+                f"The error of {listing(heavy)} is in large part that of the scale of the column. If its "
+                "values have heavy tails, a sample shows this error in part, and the interval is too short."
+            )
+        return found
+
     def to_frame(self, level: float = 0.95) -> Any:
         """Return the table as a pandas frame, with a row per feature."""
         import pandas as pd
@@ -406,12 +429,12 @@ class Summary:
     def __str__(self) -> str:
         lines = table(HEADER, self.rows)
         rule = "-" * max(map(len, lines))
-        return "\n".join([self.title, rule, lines[0], rule, *lines[1:], rule])
+        return "\n".join([self.title, rule, lines[0], rule, *lines[1:], rule, *self.inference.notes])
 
     __repr__ = __str__
 
     def _repr_html_(self) -> str:
-        return html_table(HEADER, self.rows, self.title)
+        return html_table(HEADER, self.rows, " ".join([self.title, *self.inference.notes]))
 
 
 def p_text(p: float) -> str:
@@ -465,9 +488,17 @@ def infer(
         names=names if contrasts is None else [f"contrast {k + 1}" for k in range(len(R))],
         unit=units.kind, n_units=n_units, degrees=degrees, alpha=alpha,
         loss=LOSS_NAMES.get(type(loss).__name__, loss.formula), n_pairs=loss.preferences.n_pairs,
-        is_debiased=debias, has_probabilities=isinstance(loss, Logistic),
-        labels=found.units.labels, changes=changes, freedom=freedom,
+        is_debiased=debias, has_probabilities=isinstance(loss, Logistic), labels=found.units.labels,
+        changes=changes, freedom=freedom, by_scales=changes_by_scales(leaving, found, combined),
     )  # fmt: skip
+
+
+def changes_by_scales(leaving: Influence, found: Influence, combined: FloatArray) -> NDArray[np.bool_]:
+    """Return which combinations of weights have errors that scales raise by much."""
+    if leaving is found:
+        return np.zeros(len(combined), dtype=np.bool_)
+    with_them, own = (np.square(one.changes() @ combined.T).sum(axis=0) for one in (leaving, found))
+    return np.asarray(with_them > SCALES_MATTER * own)
 
 
 def check_few(n_features: int) -> None:
