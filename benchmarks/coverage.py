@@ -687,14 +687,22 @@ def leaderboard_intervals(drawn, copies=1, **options):
     return found
 
 
-def far_item(gap, n=400):
+def far_item(gap, n=400, n_users=None, weighted=False, spread=0.5):
     """Votes between random pairs; the first item is far above 19 others, and may win all its votes."""
 
     def drawn(rng):
         scores = rng.normal(0, 0.3, size=N_ITEMS)
         scores[0] = gap
         a, b = random_pairs(rng, n)
-        return a, b, scores[a] - scores[b], scores, {}
+        d, more = scores[a] - scores[b], {}
+        if n_users:
+            user = rng.integers(n_users, size=n)
+            shift = rng.normal(0, spread, size=(n_users, N_ITEMS))
+            d, scores = d + shift[user, a] - shift[user, b], marginal_scores(scores, spread)
+            more["cluster"] = user
+        if weighted:
+            more["weight"] = rng.lognormal(sigma=0.5, size=n)
+        return a, b, d, scores, more
 
     return drawn
 
@@ -714,16 +722,25 @@ def users_of_unequal_size(n_users, n=800, n_items=8, spread=0.7):
     return drawn
 
 
-def outlying_item(gap, **options):
+def votes_with_ties(rng, d, tie=0.7):
+    """Outcomes of Davidson's model: 1, 1/2 and 0 in proportion to exp(d/2), `tie` and exp(-d/2)."""
+    chances = np.stack([np.exp(0.5 * d), np.full(len(d), tie), np.exp(-0.5 * d)])
+    place = rng.random(len(d)) * chances.sum(axis=0)
+    return np.where(place < chances[0], 1.0, np.where(place < chances[:2].sum(axis=0), 0.5, 0.0))
+
+
+def outlying_item(drawn, **options):
     """Intervals of an item far from the rest, of its difference with another, and of the others."""
 
     def found(rng, large=False):
         names = ("score", "difference", "others", "rank")
         if large:
             return dict.fromkeys(names, (0.0,))
-        a, b, d, scores, _ = far_item(gap)(rng)
-        won = (rng.random(len(a)) < expit(d)).astype(float)
-        model = BradleyTerry(**options).fit(a, b, outcome=won)
+        a, b, d, scores, more = drawn(rng)
+        won = votes_with_ties(rng, d) if options else (rng.random(len(a)) < expit(d)).astype(float)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # a tie effect that few ties know
+            model = BradleyTerry(**options).fit(a, b, outcome=won, **more)
         board = model.leaderboard()
         shift = scores[board.reference or model.items_].mean()
         errors = {
@@ -1018,7 +1035,13 @@ VOTES = {
 
 CASES = {
     **{f"leaderboard: {name}": leaderboard_intervals(drawn) for name, drawn in VOTES.items()},
-    **{f"leaderboard: an item {gap} above 19 others, 400 votes": outlying_item(gap) for gap in (4, 5, 7)},
+    **{
+        f"leaderboard: an item {gap} above 19 others, 400 votes": outlying_item(far_item(gap))
+        for gap in (4, 5, 7)
+    },
+    "leaderboard: an item 5 above 19 others, ties": outlying_item(far_item(5), ties="davidson"),
+    "leaderboard: an item 5 above 19 others, 40 users": outlying_item(far_item(5, n_users=40)),
+    "leaderboard: an item 5 above 19 others, weights": outlying_item(far_item(5, weighted=True)),
     **{
         f"leaderboard: 10 items of sd {sd}, 30 votes": leaderboard_intervals(independent_votes(30, sd, 10))
         for sd in (0.5, 1, 2, 4)

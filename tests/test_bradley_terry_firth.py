@@ -10,7 +10,7 @@ from scipy.stats import norm
 from html_page import Page
 from rankwise import BradleyTerry
 from rankwise.cli.main import main
-from rankwise.leaderboard import base, bradley_terry, firth, pair_table
+from rankwise.leaderboard import base, bradley_terry, firth, pair_model, pair_table
 from rankwise.leaderboard.comparisons import Comparisons
 from rankwise.leaderboard.firth import FirthFit, Profiles
 from rankwise.leaderboard.links import link_of
@@ -205,6 +205,15 @@ def test_both_sides_of_a_threshold_agree(threshold, ties, monkeypatch):
     ends = [np.array([(row.low, row.high, row.standard_error) for row in board]) for board in boards]
     assert np.abs(ends[1] - ends[0]).max() < 0.05 * ends[0][:, 2].mean()
     assert apart[1] == pytest.approx(apart[0], abs=0.05 * apart[0].standard_error)
+
+
+def test_newton_steps_agree_by_conjugate_gradients_and_by_a_direct_solution(monkeypatch):
+    a, b, result, _ = far_votes(5, 3.0, n_items=60, n_votes=900)
+    direct = BradleyTerry(0.001, tol=1e-12).fit(a, b, outcome=result)
+    monkeypatch.setattr(pair_model, "FEW_PARAMETERS", 0)
+    iterative = BradleyTerry(0.001, tol=1e-12).fit(a, b, outcome=result)
+    assert not np.array_equal(direct.scores_, iterative.scores_)
+    assert iterative.scores_ == pytest.approx(direct.scores_, abs=1e-6)
 
 
 def test_profiles_agree_by_conjugate_gradients_and_by_an_inverse(monkeypatch):

@@ -40,8 +40,9 @@ def test_the_interval_of_an_auc_is_wilsons_with_the_error_of_delong(classes):
     auc = roc_auc_score(y, first)
     assert found.estimate == concordance_index(y, first) == pytest.approx(auc)
     assert found.standard_error == pytest.approx(error)
+    raised = error * np.sqrt(1 + 1.5 / min(y.sum(), (~y).sum()))
     for end in found[2:]:
-        at_end = error * np.sqrt(end * (1 - end) / (auc * (1 - auc)))
+        at_end = raised * np.sqrt(end * (1 - end) / (auc * (1 - auc)))
         assert abs(auc - end) == pytest.approx(stats.t.ppf(0.95, degrees) * at_end)
     measured = evaluate(first, first[:, None], y.astype(float), measures="error", confidence=0.9)["error"]
     np.testing.assert_allclose([1 - measured.high, 1 - measured.low], found[2:])

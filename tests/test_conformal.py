@@ -7,7 +7,16 @@ from sklearn.linear_model import LinearRegression
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from rankwise import ConformalRanks, Preferences, RankLogistic, RankRLS, RankRLSCV, RankSVM
+from rankwise import (
+    ConformalRanks,
+    CurveRanker,
+    KernelRanker,
+    Preferences,
+    RankLogistic,
+    RankRLS,
+    RankRLSCV,
+    RankSVM,
+)
 from rankwise.evaluation.conformal import METHODS, conformal_quantile
 from rankwise.preprocessing import QueryScaler
 
@@ -149,6 +158,10 @@ def test_any_model_can_be_calibrated():
         RankRLS(),
         RankRLSCV(),
         make_pipeline(StandardScaler(), RankSVM()),
+        KernelRanker(),
+        CurveRanker(alpha=1e-3),
+        CurveRanker(alpha=1e-3, shape="lines"),
+        make_pipeline(StandardScaler(), CurveRanker(alpha=1e-3)),
     ],
 )
 def test_the_rows_of_the_fit_are_refused(model):
@@ -161,6 +174,14 @@ def test_the_rows_of_the_fit_are_refused(model):
     with pytest.raises(ValueError, match="Calibrate by other rows"):
         ConformalRanks(model).calibrate(X[order], y[order])
     ConformalRanks(model).calibrate(X[100:], y[100:])  # as many rows, as many pairs
+
+
+def test_few_bins_do_not_tell_rows_apart():
+    """Other rows may have the same counts of two levels."""
+    level = np.arange(100)[:, None] % 2.0
+    y = level[:, 0] + np.random.default_rng(0).normal(size=100)
+    model = CurveRanker(alpha=1e-3).fit(level, y)
+    ConformalRanks(model).calibrate(level, y[::-1].copy())
 
 
 def test_both_rates_of_wrong_decisions_are_stated():

@@ -381,6 +381,15 @@ def test_many_features_by_conjugate_gradients(monkeypatch):
     assert exact.objective_ - 1e-12 <= model.objective_ <= exact.objective_ + model.gap_
 
 
+def test_thresholds_are_eliminated_the_same_by_dense_and_sparse_factors(monkeypatch):
+    X, codes = data()
+    dense = HullRanker(1e-3, slack_per="edge", tol=1e-8, solver="interior_point").fit(X, codes)
+    monkeypatch.setattr(hull_newton, "MAX_DENSE_THRESHOLDS", 0)
+    sparse = HullRanker(1e-3, slack_per="edge", tol=1e-8, solver="interior_point").fit(X, codes)
+    assert sparse.objective_ == pytest.approx(dense.objective_, rel=1e-7)
+    np.testing.assert_allclose(sparse.predict(X), dense.predict(X), atol=1e-4 * np.ptp(dense.predict(X)))
+
+
 @pytest.mark.parametrize("slack_per", ["row", "edge"])
 def test_features_of_very_different_scale(slack_per):
     X, codes = data()

@@ -11,7 +11,7 @@ from scipy.linalg import block_diag
 from scipy.special import expit, stdtrit
 from sklearn.base import clone
 from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import StandardScaler
+from sklearn.preprocessing import FunctionTransformer, MaxAbsScaler, RobustScaler, StandardScaler
 
 import rankwise
 import reference
@@ -514,6 +514,27 @@ def test_equal_units_have_one_degree_less_than_units(kept, monkeypatch):
     np.testing.assert_allclose(found.quantile(contrasts=rng.normal(size=(2, 3))), stdtrit(8, 0.975))
     rows = RankRLS().fit(X, y).inference(X, y)
     np.testing.assert_array_equal(rows.degrees, 12 - 3)
+
+
+def test_a_result_says_what_its_errors_leave_out():
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame({"heavy": rng.lognormal(size=300), "normal": rng.normal(size=300)})
+    y = 0.5 * frame.heavy + frame.normal + rng.gumbel(size=300)
+
+    def inferred(*steps, alpha=0.1):
+        return rankwise.inference(make_pipeline(*steps, RankLogistic(alpha=alpha)).fit(frame, y), frame, y)
+
+    (note,) = inferred(StandardScaler()).notes
+    assert note.startswith("The error of 'heavy' is in large part that of the scale of the column.")
+    assert inferred(StandardScaler(), alpha=1e-3).notes == []
+    assert inferred(FunctionTransformer(), alpha=1e-3).notes == []
+    found = inferred(RobustScaler())
+    assert found.given == ("RobustScaler",)
+    assert str(found).endswith("What 'RobustScaler' learned is taken as given: its errors are left out.")
+    assert "is taken as given" in found._repr_html_()
+    assert inferred(RobustScaler(), StandardScaler(), alpha=1e-3).given == ("RobustScaler",)
+    assert inferred(StandardScaler(), MaxAbsScaler()).given == ("StandardScaler", "MaxAbsScaler")
+    assert RankLogistic(alpha=0.1).fit(frame, y).inference(frame, y).notes == []
 
 
 def test_unequal_units_have_fewer_degrees():

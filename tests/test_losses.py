@@ -9,7 +9,16 @@ from hypothesis import strategies as st
 
 import reference
 from rankwise import Preferences
-from rankwise.losses import LOSSES, Hinge, LeastSquares, Logistic, PiecewiseLinear, Smooth, SquaredHinge
+from rankwise.losses import (
+    LOSSES,
+    Hinge,
+    LeastSquares,
+    Logistic,
+    PiecewiseLinear,
+    Smooth,
+    SquaredHinge,
+    pair_sums,
+)
 from rankwise.losses.pair_sums import adjacency, count_violations, partner_sums
 from rankwise.losses.squared_hinge import squared_hinge_sums
 from rankwise.preferences.ranking import Ranking
@@ -181,6 +190,19 @@ def test_large_merge_equals_all_pairs(weights):
         assert other_value == pytest.approx(value, rel=1e-11)
         np.testing.assert_allclose(other_c, c, rtol=1e-8, atol=1e-13)
         np.testing.assert_allclose(loss.hessian(scores).product(direction), product, rtol=1e-8, atol=1e-13)
+
+
+def test_misordered_weights_agree_on_both_sides_of_small_queries(monkeypatch):
+    """Queries of few rows compare all pairs; larger ones are sorted."""
+    rng = np.random.default_rng(0)
+    labels, query, weight = rng.integers(0, 3, 200), rng.integers(0, 9, 200), rng.uniform(0.5, 2.0, 200)
+    ranking = Preferences.from_scores(labels, query, weight)
+    scores = rng.integers(-3, 4, 200) * 0.1  # many ties
+    found = []
+    for most in (0, 10**9):
+        monkeypatch.setattr(pair_sums, "SMALL_QUERY", most)
+        found.append(pair_sums.misordered_weight(ranking, scores))
+    np.testing.assert_allclose(*found, rtol=1e-12)
 
 
 def test_value_is_right_for_a_million_million_pairs():

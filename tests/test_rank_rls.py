@@ -22,7 +22,7 @@ from rankwise.datasets import make_ranking
 from rankwise.losses import LeastSquares
 from rankwise.metrics import ranking_error
 from rankwise.model_selection import QueryKFold, alpha_path
-from rankwise.solvers import solve_path
+from rankwise.solvers import least_squares, solve_path
 from rankwise.solvers.least_squares import cheapest_solver
 from rankwise.solvers.spectrum import Spectrum, solve_shifted
 from strategies import cases
@@ -331,8 +331,18 @@ def test_a_singular_kernel_works():
         assert double.objective_ == pytest.approx(once.objective_, abs=1e-9)
     zero = RankRLS(0.01, kernel="precomputed").fit(np.zeros((20, 20)), y)
     np.testing.assert_array_equal(zero.predict(np.zeros((3, 20))), 0)
-    tiny = RankRLS(1e-300, kernel="precomputed").fit(K, y[twice], qid=qid[twice])
+    tiny = RankRLS(1e-150, kernel="precomputed").fit(K, y[twice], qid=qid[twice])
     assert np.isfinite(tiny.predict(K)).all()
+
+
+def test_closed_forms_and_iterations_agree_on_both_sides_of_their_limit(monkeypatch):
+    X, y, qid = data(80, n_levels=4)
+    closed = RankRLS(0.1, tol=1e-12).fit(X, y, qid=qid)
+    monkeypatch.setattr(least_squares, "CLOSED_FORM_OPERATIONS", 0)
+    monkeypatch.setattr(least_squares, "PASSES", 0)
+    iterative = RankRLS(0.1, tol=1e-12).fit(X, y, qid=qid)
+    assert (closed.solver_, iterative.solver_) == ("primal", "cg")
+    close(iterative.coef_, closed.coef_, 1e-6)
 
 
 def test_bipartite_costs_agree():

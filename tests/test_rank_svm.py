@@ -870,7 +870,8 @@ def test_a_column_that_numbers_the_rows_is_hinted_at(caplog):
 
 BAD_PARAMETERS = [
     ({"alpha": 0}, "alpha must be a positive number; got 0"),
-    ({"alpha": 1e-320}, "alpha must be at least 1e-300, or quotients overflow; got 1e-320"),
+    ({"alpha": 1e-320}, "alpha must be at least 1e-150, or quotients overflow; got 1e-320"),
+    ({"alpha": 1e308}, r"alpha must be at most 1e\+300, or products overflow; got 1e\+308"),
     ({"alpha": "small"}, "alpha must be a positive number; got 'small'"),
     ({"alpha": np.nan}, "alpha must be a positive number; got nan"),
     ({"tol": -1e-3}, "tol must be a positive number; got -0.001"),

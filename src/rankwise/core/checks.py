@@ -12,8 +12,10 @@ from numpy.typing import ArrayLike, NDArray
 from rankwise.core.backends import in_memory
 
 LARGEST, SMALLEST = 1e100, 1e-150
-# The quotient of a number around 1 and a smaller number overflows.
-LEAST_DIVISOR = 1e-300
+# The quotient of a number around 1 and a smaller number overflows, or its product with a larger one.
+LEAST_DIVISOR, LARGEST_FACTOR = 1e-300, 1e300
+# Weights are quotients by alpha, and squares of quotients by a smaller one overflow.
+LEAST_ALPHA = 1e-150
 # From here on, float64 cannot represent all integers.
 LARGE_INTEGER = 2.0**53
 MERGED = (
@@ -29,19 +31,21 @@ def check_choice(value: Any, name: str, choices: Collection[str]) -> None:
         raise ValueError(f"{name} must be one of {accepted}; got {value!r}.")
 
 
-def check_positive(name: str, value: Any) -> None:
-    """Refuse a parameter that is not a positive finite number."""
+def check_positive(name: str, value: Any, least: float = LEAST_DIVISOR) -> None:
+    """Refuse a parameter that is not a positive finite number, or with which numbers would overflow."""
     if not isinstance(value, Real) or not 0 < float(value) < float("inf"):
         raise ValueError(f"{name} must be a positive number; got {value!r}.")
-    if float(value) < LEAST_DIVISOR:
-        raise ValueError(f"{name} must be at least {LEAST_DIVISOR:g}, or quotients overflow; got {value!r}.")
+    if float(value) < least:
+        raise ValueError(f"{name} must be at least {least:g}, or quotients overflow; got {value!r}.")
+    if float(value) > LARGEST_FACTOR:
+        raise ValueError(f"{name} must be at most {LARGEST_FACTOR:g}, or products overflow; got {value!r}.")
 
 
 def check_alpha(alpha: Any, *, may_be_zero: bool = False) -> None:
     """Refuse a strength of the penalty that is not a positive number, nor a word that a fit replaces."""
     is_zero = may_be_zero and isinstance(alpha, Real) and float(alpha) == 0.0
     if not is_zero and not (isinstance(alpha, str) and alpha == "learned"):
-        check_positive("alpha", alpha)
+        check_positive("alpha", alpha, LEAST_ALPHA)
 
 
 def check_count(name: str, value: Any) -> None:
@@ -227,9 +231,8 @@ def as_alphas(values: ArrayLike) -> NDArray[np.float64]:
     bad = alphas[~((alphas > 0) & np.isfinite(alphas))]
     if len(bad):
         raise ValueError(f"alphas must be positive numbers; got {float(bad[0])!r}.")
-    if alphas.min() < LEAST_DIVISOR:
-        least = f"{LEAST_DIVISOR:g}, or quotients overflow"
-        raise ValueError(f"alphas must be at least {least}; got {alphas.min():g}.")
+    for value in (alphas.min(), alphas.max()):
+        check_positive("alphas", float(value), LEAST_ALPHA)
     return alphas
 
 

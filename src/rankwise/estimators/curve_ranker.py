@@ -134,6 +134,15 @@ class BaseCurveRanker(PairProbability, PairwiseRanker):
         check_is_fitted(self)
         return np.column_stack(list(self.function.terms(self.validated(X, reset=False))))
 
+    def counts_of_rows(self, X: Any) -> tuple[FloatVector, FloatVector]:
+        """Return the numbers of these rows, and of those of the fit, in the bins of each feature.
+
+        The number in the first bin of a feature follows from the others, and is left out.
+        """
+        rows = self.validated(X, reset=False)
+        now = [axis.counts(x)[1:] for axis, x in zip(self.function.features().axes, rows.T, strict=True)]
+        return np.concatenate(now), np.concatenate([counts[1:] for counts in self.counts_])
+
     @property
     def feature_importances_(self) -> FloatVector:
         """The fraction of each feature in the spread of all contributions; a table counts half per feature.

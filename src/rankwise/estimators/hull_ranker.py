@@ -18,6 +18,7 @@ from rankwise.core.checks import (
     as_array,
     as_codes,
     as_weights,
+    check_alpha,
     check_choice,
     check_count,
     check_positive,
@@ -478,7 +479,7 @@ class HullRanker(BaseHullRanker, HullParameters, Strength):
         sample_weight : array of shape (n_rows,), optional
             The weight of each row's slack.
         """
-        check_positive("alpha", self.alpha)
+        check_alpha(self.alpha)
         self.check_parameters()
         require_labels(self, y)
         X = read_rows(self, X)

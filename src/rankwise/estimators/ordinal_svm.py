@@ -17,7 +17,7 @@ from sklearn.utils.metadata_routing import UNUSED
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
-from rankwise.core.checks import as_array, as_codes, check_choice, check_positive
+from rankwise.core.checks import as_array, as_codes, check_alpha, check_choice
 from rankwise.core.memory import require_memory
 from rankwise.core.stored import Array, Value
 from rankwise.core.threads import with_one_blas_thread
@@ -376,7 +376,7 @@ class OrdinalSVM(BaseOrdinalSVM, Running, WarmStart, OrdinalParameters, Strength
         sample_weight : array of shape (n_rows,), optional
             A row of weight 2 is the row given twice, one of weight 0 is not there.
         """
-        check_positive("alpha", self.alpha)
+        check_alpha(self.alpha)
         self.check_parameters()
         ranks = self._ranks(y, sample_weight)
         fits = self.fits(self._ranked(X, ranks), hint=True)

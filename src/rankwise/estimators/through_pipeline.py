@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -9,9 +10,9 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.preprocessing import StandardScaler
 
 from rankwise.core.checks import as_codes
-from rankwise.core.pipelines import before_last_step, last_step, scales_queries
+from rankwise.core.pipelines import before_last_step, last_step, scales_queries, takes_queries
 from rankwise.core.types import FloatArray
-from rankwise.data.table_encoder import LevelContrasts
+from rankwise.data.table_encoder import LevelContrasts, TableEncoder
 from rankwise.estimators.base import positions_within
 from rankwise.estimators.scaling import composed, scaling_of
 from rankwise.estimators.weights import encoder_of, output_names, pair_errors, pair_parts
@@ -169,9 +170,10 @@ def inference(model: Any, X: Any, y: Any, *, qid: ArrayLike | None = None, **opt
         [] if ranker is model else [one for _, one in model.steps[:-1] if one not in (None, "passthrough")]
     )
     options = {"scaled": bool(front) and isinstance(front[-1], StandardScaler)} | options
+    given = tuple(type(one).__name__ for one in front[: len(front) - options["scaled"]] if _has_learned(one))
     if encoder_of(model) is not None:
-        return _inference_of_table(ranker, front, X, y, qid, **options)
-    found = ranker.inference(before_last_step(model, X, qid), y, qid=qid, **options)
+        return replace(_inference_of_table(ranker, front, X, y, qid, **options), given=given)
+    found = replace(ranker.inference(before_last_step(model, X, qid), y, qid=qid, **options), given=given)
     if ranker is model:
         return found
     try:
@@ -180,6 +182,12 @@ def inference(model: Any, X: Any, y: Any, *, qid: ArrayLike | None = None, **opt
         names = output_names(model, len(found.coef))
         return found.in_units(np.ones(len(names)), names, lambda rows: before_last_step(model, rows))
     return found.in_units(factors, feature_names(X, model, None, len(factors)))
+
+
+def _has_learned(step: Any) -> bool:
+    """Return whether a step has numbers that it found in the rows of the fit."""
+    learned = {name for name in vars(step) if name.endswith("_")} - {"n_features_in_", "feature_names_in_"}
+    return bool(learned) and not isinstance(step, TableEncoder) and not takes_queries(step)
 
 
 def _inference_of_table(ranker: Any, front: list[Any], X: Any, y: Any, qid: Any, **options: Any) -> Inference:

@@ -127,13 +127,13 @@ def concordance_interval(
     >>> time = np.arange(1.0, 101.0)
     >>> found = concordance_interval((time % 3 > 0, time), time + 40 * np.sin(time))
     >>> f"{found.estimate:.3f} from {found.low:.3f} to {found.high:.3f}"
-    '0.746 from 0.696 to 0.791'
+    '0.746 from 0.695 to 0.792'
 
     The AUC of few rows:
 
     >>> found = concordance_interval([0, 0, 0, 0, 1, 1, 1, 1], [0.1, 0.3, 0.2, 0.6, 0.5, 0.4, 0.8, 0.9])
     >>> f"{found.estimate:.3f} from {found.low:.3f} to {found.high:.3f}"
-    '0.875 from 0.130 to 0.997'
+    '0.875 from 0.103 to 0.998'
     """
     check_choice(method, "method", INTERVALS)
     check_count("n_resamples", n_resamples)

@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.stats import rankdata
 
 from rankwise.core.checks import as_codes, as_labels, check_choice
-from rankwise.core.pipelines import last_step
+from rankwise.core.pipelines import before_last_step, last_step
 from rankwise.core.types import FloatArray, FloatVector
 from rankwise.evaluation.models import scores_of
 from rankwise.evaluation.names import model_name
@@ -18,6 +18,8 @@ from rankwise.preferences import NoPairsError, Preferences
 METHODS = ("ranks", "values")
 # Objectives that differ by less than this fraction are those of the same rows.
 SAME_OBJECTIVE = 1e-7
+# Fewer counts of rows may be the same for other rows, by chance.
+FEWEST_COUNTS = 8
 
 
 class DecisionRates(NamedTuple):
@@ -88,9 +90,10 @@ class ConformalRanks:
     def calibrate(self, X: Any, y: Any, qid: ArrayLike | None = None) -> Self:
         """Learn the residuals of rows that the model was not fitted to.
 
-        On the rows of the fit, residuals are too small, and ranges do not keep their level. `RankSVM`,
-        `RankLogistic` and `RankRLS` refuse exactly the rows that they were fitted to, as they know the
-        objective of the fit. Parts of these rows, weighted fits and other models are not recognized.
+        On the rows of the fit, residuals are too small, and ranges do not keep their level. Exactly these
+        rows are refused, in any order: `RankSVM`, `RankLogistic`, `RankRLS` and `KernelRanker` know the
+        objective of the fit, `CurveRanker` how many rows it had in each bin. Parts of these rows, weighted
+        fits and other models are not recognized; trees are grown on random parts of the rows.
 
         Parameters
         ----------
@@ -113,7 +116,12 @@ class ConformalRanks:
             raise ValueError("X must have at least one row to calibrate by; got none.")
         self.has_queries_ = qid is not None
         query = None if qid is None else as_codes(qid, "qid", len(scores))[1]
-        _check_rows_are_new(self.model, labels, scores, query)
+        model = self._fitted
+        if _has_objective_of_fit(model, labels, scores, query) or _has_counts_of_fit(model, X, qid):
+            raise ValueError(
+                f"X and y are the rows that the {model_name(model)} was fitted to. Calibrate by other "
+                "rows; these ranges would be too short."
+            )
         self._margins, self._wrong = self._pair_margins(labels, scores, query)
         if query is None:
             self._ranking = _Ranking(labels, scores, self.level, self.method)
@@ -187,10 +195,13 @@ class ConformalRanks:
         if not hasattr(self, "has_queries_"):
             raise ValueError("ConformalRanks is not calibrated; call calibrate(X, y) first.")
 
+    @property
+    def _fitted(self) -> Any:
+        return getattr(self.model, "best_estimator_", self.model)
+
     def _scores(self, X: Any, qid: Any) -> FloatVector:
-        model = getattr(self.model, "best_estimator_", self.model)
         rows = X if hasattr(X, "shape") else np.asarray(X)
-        return scores_of(model, rows, model_name(model), qid)
+        return scores_of(self._fitted, rows, model_name(self._fitted), qid)
 
     def _pair_margins(
         self, labels: FloatVector, scores: FloatVector, query: NDArray[np.int64] | None
@@ -208,25 +219,31 @@ class ConformalRanks:
         return np.abs(apart), np.where(apart * np.sign(truth) < 0, np.abs(apart), 0.0)
 
 
-def _check_rows_are_new(
+def _has_objective_of_fit(
     model: Any, labels: FloatVector, scores: FloatVector, query: NDArray[np.int64] | None
-) -> None:
-    """Refuse the rows that a model was fitted to, for which it has the objective of the fit."""
-    ranker = last_step(getattr(model, "best_estimator_", model))
+) -> bool:
+    """Return whether a linear or kernel model has the objective of its fit for these rows."""
+    ranker = last_step(model)
+    ranker = getattr(ranker, "ranker_", ranker)  # of a KernelRanker
     squared_norm = _squared_norm(ranker)
     if squared_norm is None or not (hasattr(ranker, "mean_loss") and hasattr(ranker, "objective_")):
-        return
+        return False
     try:
         loss = ranker.mean_loss(Preferences.from_scores(labels, query)).value(scores)
     except NoPairsError:
-        return
+        return False
     alpha = ranker.alpha_ if hasattr(ranker, "alpha_") else ranker.alpha
     objective = loss + float(alpha) * squared_norm
-    if abs(objective - ranker.objective_) <= SAME_OBJECTIVE * abs(ranker.objective_):
-        raise ValueError(
-            f"X and y are the rows that the {type(ranker).__name__} was fitted to: its objective is "
-            f"{objective:.6g} for both. Calibrate by other rows; these ranges would be too short."
-        )
+    return bool(abs(objective - ranker.objective_) <= SAME_OBJECTIVE * abs(ranker.objective_))
+
+
+def _has_counts_of_fit(model: Any, X: Any, qid: Any) -> bool:
+    """Return whether as many of these rows are in each bin of a curve as of the rows of the fit."""
+    counts = getattr(last_step(model), "counts_of_rows", None)
+    if counts is None:
+        return False
+    now, then = counts(before_last_step(model, X, qid))
+    return bool(np.count_nonzero(then) >= FEWEST_COUNTS and np.allclose(now, then))
 
 
 def _squared_norm(ranker: Any) -> float | None:

@@ -107,8 +107,8 @@ def grade_agreement(
     8 rows, 95% intervals
     measure               value    from      to
     Accuracy             0.7500  0.3298  0.9482
-    Mean absolute error  0.2500  0.0564  0.8262
-    Quadratic kappa      0.8000  0.2322  0.9611
+    Mean absolute error  0.2500  0.0503  0.8832
+    Quadratic kappa      0.8000  0.1735  0.9655
     <BLANKLINE>
     label \\ predicted  1  2  3
     1                  2  1  0

@@ -59,6 +59,8 @@ OPEN = 1e-6
 N_DRAWS, MOST_DRAWN = 4000, 400
 # Fewer degrees of freedom than this fraction of the units are stated.
 UNEQUAL = 0.25
+# Errors of scales that raise a variance by more than this factor are most of what an interval depends on.
+SCALES_MATTER = 1.5
 # More features would need a covariance of this many rows and columns.
 MOST_FEATURES = 5000
 
@@ -127,6 +129,10 @@ class Inference(HasTable):
     alpha : float
         The strength of the penalty.
     is_debiased : bool
+    given : tuple of str
+        The steps of a pipeline whose errors are not counted.
+    notes : list of str
+        What the errors leave out, in sentences.
 
     Examples
     --------
@@ -154,6 +160,10 @@ class Inference(HasTable):
     freedom: Degrees | None = field(repr=False, default=None)
     # Maps rows to the features of the weights.
     features: Callable[[Any], Any] | None = field(repr=False, default=None)
+    # Whether the error of a weight is in large part that of the scales of its columns; the steps of a
+    # pipeline whose errors are not counted.
+    by_scales: NDArray[np.bool_] = field(repr=False, default_factory=lambda: np.empty(0, dtype=np.bool_))
+    given: tuple[str, ...] = ()
 
     @property
     def table(self) -> ResultTable[Weight]:
@@ -308,7 +318,20 @@ class Inference(HasTable):
             f"{self.loss}, alpha={self.alpha:g}{debiased}: {plural(self.n_pairs, 'pair')}, "
             f"{plural(self.n_units, 'independent ' + self.unit)}{few}, {100 * level:g}% intervals"
         )
-        return ResultTable(rows, COLUMNS, title=title)
+        return ResultTable(rows, COLUMNS, title=title, note=" ".join(self.notes))
+
+    @property
+    def notes(self) -> list[str]:
+        """What the errors leave out, in sentences."""
+        found, heavy = [], [name for name, is_so in zip(self.names, self.by_scales, strict=False) if is_so]
+        if self.given:
+            found.append(f"What {listing(self.given)} learned is taken as given: its errors are left out.")
+        if heavy:
+            found.append(
+                f"The error of {listing(heavy)} is in large part that of the scale of the column. If its "
+                "values have heavy tails, a sample shows this error in part, and the interval is too short."
+            )
+        return found
 
     def to_frame(self, level: float = 0.95) -> Any:
         """Return the table as a pandas frame, with a row per feature."""
@@ -450,7 +473,16 @@ def infer(
         loss=loss.title, n_pairs=loss.preferences.n_pairs,
         is_debiased=debias, has_probabilities=isinstance(loss, Logistic),
         labels=found.units.labels, changes=changes, freedom=freedom,
+        by_scales=changes_by_scales(leaving, found, combined),
     )  # fmt: skip
+
+
+def changes_by_scales(leaving: Influence, found: Influence, combined: FloatArray) -> NDArray[np.bool_]:
+    """Return which combinations of weights have errors that scales raise by much."""
+    if leaving is found:
+        return np.zeros(len(combined), dtype=np.bool_)
+    with_them, own = (np.square(one.changes() @ combined.T).sum(axis=0) for one in (leaving, found))
+    return np.asarray(with_them > SCALES_MATTER * own)
 
 
 def check_few(n_features: int) -> None:

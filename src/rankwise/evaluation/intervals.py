@@ -20,6 +20,9 @@ LARGEST_GROUP = 0.1
 TINY = np.finfo(np.float64).tiny
 # A standard error below this fraction of the estimate is one of equal values.
 ROUNDING = 1e-12
+# The variance of n values with bounds is raised by this multiple of 1 / n: few values of a skewed measure
+# often lack the rare large ones.
+RARE = 1.5
 # The excess kurtosis needs four values.
 FEWEST_FOR_KURTOSIS = 4
 
@@ -130,7 +133,7 @@ class Estimate:
                 sample = None
         summed: Any = np.bincount(cluster, self.influence)
         shares: Any = np.bincount(cluster, self.relative_share)
-        n_trials = None if self.n_trials is None else min(self.n_trials, len(summed))
+        n_trials = None if self.n_trials is None else self.n_trials * len(summed) / len(self.influence)
         return Estimate(self.value, summed, shares, sample, n_trials)
 
     @property
@@ -175,8 +178,9 @@ class Estimate:
     def interval(self, confidence: float, bounds: tuple[float, float] | None = None) -> tuple[float, float]:
         """Return the ends of the interval by quantiles of Student's t, NaN if there are too few units.
 
-        If the measure has bounds, it is Wilson's score interval, and stays within them. If all units have the
-        same value, it follows from the bounds; without bounds, it is NaN.
+        If the measure has bounds, it is Wilson's score interval, and stays within them. It is a little longer
+        for few units, whose values may be skewed. If all units have the same value, the interval follows from
+        the bounds; without bounds, it is NaN.
         """
         error = self.standard_error
         if np.isnan(error):
@@ -185,7 +189,14 @@ class Estimate:
             return interval_of_equal_values(self.value, self.trials, confidence, bounds)
         if bounds is None:
             return t_interval(self.value, error, self.degrees, confidence)
-        return wilson_interval(self.value, error, self.degrees, confidence, bounds)
+        return wilson_interval(self.value, self._error_within(bounds), self.degrees, confidence, bounds)
+
+    def _error_within(self, bounds: tuple[float, float]) -> float:
+        """Return the standard error with a raised variance, at most that of as many values at the bounds."""
+        variance = self.standard_error**2
+        raised = variance * (1 + RARE * float(self.moments.share2.max()))
+        largest = (self.value - bounds[0]) * (bounds[1] - self.value) / self.trials
+        return float(np.sqrt(max(variance, min(raised, largest))))
 
     def difference_interval(
         self, confidence: float, bounds: tuple[float, float] | None = None

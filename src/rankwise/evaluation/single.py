@@ -130,8 +130,8 @@ def evaluate(
     >>> evaluate(model, X[test], y[test], qid=qid[test], measures=["error", "ndcg@10"])
     216 rows, 10 queries, 95% intervals
     measure                      mean    from      to
-    Ranking error              0.0852  0.0613  0.1174  over 10 queries
-    NDCG@10, exponential gain  0.9302  0.8879  0.9572  over 10 queries
+    Ranking error              0.0852  0.0598  0.1200  over 10 queries
+    NDCG@10, exponential gain  0.9302  0.8842  0.9587  over 10 queries
     """
     choice = Choice(
         [measures] if isinstance(measures, str) else measures,
