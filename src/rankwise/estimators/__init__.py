@@ -16,6 +16,10 @@ if TYPE_CHECKING:
         RankLogistic as RankLogistic,
         RankLogisticCV as RankLogisticCV,
     )
+    from rankwise.estimators.rank_plackett_luce import (
+        RankPlackettLuce as RankPlackettLuce,
+        RankPlackettLuceCV as RankPlackettLuceCV,
+    )
     from rankwise.estimators.rank_rls import RankRLS as RankRLS, RankRLSCV as RankRLSCV
     from rankwise.estimators.rank_svm import RankSVM as RankSVM, RankSVMCV as RankSVMCV
     from rankwise.estimators.hull_ranker import HullRanker as HullRanker, HullRankerCV as HullRankerCV

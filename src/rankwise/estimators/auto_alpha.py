@@ -61,8 +61,8 @@ def _shape(X: Any) -> tuple[int, int]:
 
 def cv_for(model: Any, X: Any, y: Any, qid: Any) -> int | str:
     """Return the `cv` of the search: queries left out, or five folds, or one per query if these are fewer."""
-    n_queries = _n_ranked(y, qid)
-    if n_queries > 1 and issubclass(loss_class(model.loss), Smooth) and _can_leave_out(model, X):
+    n_queries, loss = _n_ranked(y, qid), loss_class(model.loss)
+    if n_queries > 1 and issubclass(loss, Smooth) and loss.is_of_pairs and _can_leave_out(model, X):
         return "leave-query-out"
     return min(N_FOLDS, n_queries) if n_queries > 1 else N_FOLDS
 

@@ -226,9 +226,10 @@ class PairwiseFits:
                 self.keep(model, result)
             yield model
 
-    def keep(self, model: BaseRanker, result: SolverResult) -> None:
+    def keep(self, model: PairwiseRanker, result: SolverResult) -> None:
         """Store one of these fits in a model."""
         model.store(Fit(self.space.function(result.coef), result, self.solver))
+        model.finish(self, result)
 
 
 class Course:
