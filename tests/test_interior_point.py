@@ -129,3 +129,18 @@ def test_a_callback_stops_the_method_and_keeps_the_best_weights():
     assert model.n_iter_ == 6
     assert model.objective_ < 1.0
     assert model.objective_ - model.gap_ <= RankSVM(1e-2, tol=1e-8).fit(X, pairs).objective_
+
+
+@pytest.mark.parametrize("alpha", [1e-2, 1e-4, 1e-6, 1e-8])
+def test_pairs_with_little_noise_converge_at_any_alpha(alpha):
+    """Most pairs can be ordered: if alpha is small, the weights are large."""
+    generator = np.random.default_rng(0)
+    first, second = generator.normal(size=(2, 2000, 50)) * np.logspace(0, -0.5, 50)
+    margin = (first - second) @ generator.normal(size=50)
+    wins = margin / margin.std() + 0.05 * generator.logistic(size=2000) > 0
+    X, y = pair_data(np.where(wins[:, None], first, second), np.where(wins[:, None], second, first))
+    found = solve_interior_point(as_design(X), Hinge(y), alpha)
+    other = solve_bundle(as_design(X), Hinge(y), alpha, tol=0.01)
+    assert found.status == "converged"
+    assert found.gap <= 1e-3
+    assert other.objective - other.gap <= found.objective <= other.objective + 1e-3
