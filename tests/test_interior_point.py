@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 import independent
 from rankwise import Preferences, RankSVM, RankSVMCV, pair_data
 from rankwise.data.design import as_design
-from rankwise.losses import Hinge
+from rankwise.losses import Hinge, HuberHinge
 from rankwise.solvers import chosen_solver, solve_bundle
 from rankwise.solvers.interior_point import solve_interior_point
 
@@ -144,3 +144,25 @@ def test_pairs_with_little_noise_converge_at_any_alpha(alpha):
     assert found.status == "converged"
     assert found.gap <= 1e-3
     assert other.objective - other.gap <= found.objective <= other.objective + 1e-3
+
+
+def test_searches_compare_the_smoothed_hinge_and_certify_the_hinge():
+    X, y = votes(300, 40)
+    alphas = [1.0, 0.1, 0.01]
+    found = RankSVMCV(alphas, cv=3).fit(X, y)
+    smoothed = RankSVMCV(alphas, cv=3, loss=HuberHinge(width=0.25)).fit(X, y)
+    np.testing.assert_array_equal(found.cv_errors_, smoothed.cv_errors_)
+    best = RankSVM(found.alpha_, solver="interior-point").fit(X, y)
+    np.testing.assert_array_equal(found.coef_, best.coef_)
+    assert (found.loss, found.gap_ <= found.tol) == ("hinge", True)
+
+
+@pytest.mark.filterwarnings("ignore:The best alpha")
+def test_searches_with_a_named_solver_compare_the_hinge_itself():
+    X, y = votes(300, 40)
+    named = RankSVMCV([1.0, 0.1, 0.01], cv=3, solver="interior-point", tol=1e-6).fit(X, y)
+    planes = RankSVMCV([1.0, 0.1, 0.01], cv=3, solver="bundle", tol=1e-6).fit(X, y)
+    smoothed = RankSVMCV([1.0, 0.1, 0.01], cv=3, tol=1e-6).fit(X, y)
+    np.testing.assert_array_equal(named.cv_errors_, planes.cv_errors_)
+    assert (named.cv_errors_ != smoothed.cv_errors_).any()
+    np.testing.assert_allclose(named.cv_errors_, smoothed.cv_errors_, atol=0.05)
