@@ -29,7 +29,7 @@ from rankwise.datasets import make_ranking
 from rankwise.losses import Logistic, PlackettLuce
 from strategies import SCORES, WEIGHTS, vector
 
-COXPH = json.loads((Path(__file__).parent / "records" / "coxph.json").read_text())
+COXPH = json.loads((Path(__file__).parent / "recorded" / "coxph.json").read_text())
 TIES, AVERAGES = ("breslow", "efron"), ("queries", "pairs")
 
 
