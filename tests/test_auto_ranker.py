@@ -11,21 +11,28 @@ from sklearn.base import clone
 
 from rankwise import (
     AutoRanker,
+    BoostedRanker,
+    BoostedRankerCV,
+    CurveRanker,
+    KernelRanker,
     NoPairsError,
     Preferences,
+    RankLogistic,
     RankSVM,
     load_model,
     save_model,
 )
 from rankwise.cli.main import main
+from rankwise.core.time_limit import OutOfTimeError, check_time, time_limit
 from rankwise.datasets import make_ranking
-from rankwise.estimators.auto_candidates import candidates_for
+from rankwise.estimators.auto_candidates import Candidate, candidates_for
 from rankwise.estimators.auto_choice import chosen, combined, difference, estimate_of_choice, table_of
 from rankwise.estimators.auto_race import Race, Trial
 from rankwise.estimators.auto_task import Task, folds_of
 from rankwise.evaluation.measures import Scored, evaluated, named_measure
 from rankwise.io.model_file import model_info
 from rankwise.metrics import ranking_error
+from rankwise.preprocessing import QueryScaler
 from rankwise.report import Report
 
 ERROR = named_measure("error")
@@ -192,7 +199,7 @@ def test_errors_of_folds_are_those_of_plain_fits():
     task = Task(X, y)
     folds = folds_of(task, 3, 0)
     (linear, *_) = candidates_for(task, ["linear"], 0, None)
-    race = Race(task, folds, [linear], named_measure("error"), None, lambda step: None)
+    race = Race(task, 3, 0, [linear], named_measure("error"), None, lambda step: None)
     (trial,) = race.run()
     for fold, found in zip(folds, trial.results, strict=True):
         mean, scale = fold.train.X.mean(axis=0), fold.train.X.std(axis=0)
@@ -264,36 +271,144 @@ def test_sparse_rows():
 
 
 class Clock:
-    """A clock that advances by a second at each reading."""
+    """A clock that advances at each reading."""
 
-    def __init__(self):
-        self.now = 0.0
+    def __init__(self, step=1.0):
+        self.now, self.step = 0.0, step
 
     def __call__(self):
-        self.now += 1.0
+        self.now += self.step
         return self.now
 
 
-def race_of(budget, callback=lambda step: None, cv=4):
-    X, y = bent(100)
+def race_of(budget, callback=lambda step: None, cv=4, n_rows=100, clock=None):
+    X, y = bent(n_rows)
     task = Task(X, y)
-    candidates = candidates_for(task, ["linear", "curves"], 0, None)
-    return Race(task, folds_of(task, cv, 0), candidates, named_measure("error"), budget, callback, Clock())
+    candidates = candidates_for(task, ["linear", "curves"], 0, 1)
+    return Race(task, cv, 0, candidates, named_measure("error"), budget, callback, clock or Clock())
 
 
 def test_a_budget_ends_the_search():
     steps = []
-    trials = race_of(30.0, steps.append).run()
+    race = race_of(300.0, steps.append)
+    trials = race.run()
     assert [trial.reason for trial in trials].count("out of time") > 0
     assert 1 <= len(steps) < 12
     assert len(trials[0].results) >= 1
     assert steps[0].fold == 1
     assert steps[0].best == steps[0].candidate == "linear"
+    assert race.seconds < 300.0 + 20.0  # a fit reads the clock every few rounds
+
+
+def test_each_family_has_one_answer_before_any_has_two():
+    steps = []
+    race_of(1e6, steps.append).run()
+    assert [step.candidate for step in steps[:3]] == ["linear", "curves", "linear, logistic"]
+    assert [step.fold for step in steps[:4]] == [1, 1, 1, 2]
+
+
+def test_samples_come_first_and_their_times_predict_those_of_folds(seconds_per_row):
+    steps = []
+    race = race_of(1e6, steps.append, n_rows=2500, clock=seconds_per_row)
+    linear, *_ = race.run()
+    assert [(step.candidate, step.fold, step.n_rows) for step in steps[:2]] == [
+        ("linear", 0, 400),
+        ("curves", 0, 400),
+    ]
+    assert linear.pilot.n_rows == 400
+    assert linear.predicted == pytest.approx(linear.pilot.seconds * 5**0.8)
+
+
+@pytest.fixture
+def seconds_per_row(monkeypatch):
+    """Fits that take a hundredth of a second per row, those of curves three times as long."""
+    clock = Clock(0.0)
+
+    def fit(candidate, task):
+        for _ in range(task.n_rows):
+            clock.now += 0.01 if candidate.family == "linear" else 0.03
+            check_time()
+        return RankSVM().fit(task.X, task.y)
+
+    monkeypatch.setattr("rankwise.estimators.auto_candidates.Candidate.fit", fit)
+    return clock
+
+
+@pytest.mark.parametrize("budget", [10.0, 30.0, 100.0, 300.0, 900.0, 3000.0])
+def test_a_budget_is_kept_and_used(seconds_per_row, budget):
+    """All candidates on all rows take some 1,100 seconds."""
+    race = race_of(budget, n_rows=4000, clock=seconds_per_row)
+    tried = [trial for trial in race.run() if trial.results]
+    ((model, n_rows),) = race.fitted(tried[:1])
+    assert race.seconds <= (1.1 if budget > 10 else 1.2) * budget
+    assert len(model.predict(race.task.X)) == 4000
+    if budget <= 30:
+        assert race.folds[0].task.n_rows < 4000
+    if budget >= 900:
+        assert n_rows == 4000
+        assert {trial.candidate.family for trial in tried} == {"linear", "curves"}
+    if budget == 3000:
+        assert all(len(trial.results) >= 2 for trial in tried)
+
+
+def test_a_fit_that_exceeds_its_share_is_given_up(seconds_per_row):
+    """The sample is misleading: on more rows, curves take for ever."""
+    race = race_of(120.0, n_rows=2500, clock=seconds_per_row)
+    fit, curves = Candidate.fit, race.trials[2]
+
+    def slow(candidate, task):
+        while candidate is curves.candidate and task.n_rows > 500:
+            seconds_per_row.now += 0.1
+            check_time()
+        return fit(candidate, task)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Candidate, "fit", slow)
+        race.run()
+    assert curves.reason == "out of time"
+    assert curves.pilot.n_rows == 400
+    assert not curves.results
+    assert race.trials[0].results
+    assert race.seconds <= 1.1 * 120.0
+    table = {row.model: row.note for row in table_of(race.trials, race.trials[:1])}
+    assert table["curves"].startswith("out of time; 0.")
+    assert table["curves"].endswith("by 400 rows")
+
+
+def test_the_model_of_a_fold_stays_if_the_last_fit_is_given_up(monkeypatch):
+    race = race_of(1e5)
+    (linear, *_) = race.run()
+    first = linear.model
+    race.budget = race.seconds + 1e4
+    assert race.fitted([linear])[0][0] is not first
+    race.budget = race.seconds
+    assert race.fitted([linear])[0] == (first, race.folds[0].train.n_rows)
+
+
+def test_means_of_fewer_folds_are_comparable():
+    """The mean of a candidate with one fold is that of the best and the difference on this fold."""
+    best, late = fake("best", 0, *FOLDS), fake("late", 1, FOLDS[0] + 0.01)
+    late.reason = "out of time"
+    found = {row.model: row for row in table_of([best, late], [best])}
+    assert found["late"].mean - found["best"].mean == pytest.approx(0.01)
+    assert found["late"].difference == pytest.approx(0.01)
+
+
+def test_features_that_are_scaled_within_queries_have_no_twins():
+    X, y, qid = rows()
+    twins = [one.name for one in candidates_for(Task(X, y, qid), ["linear"], 0, None)]
+    assert "linear, scaled within queries" in twins
+    scaled = QueryScaler().fit_transform(X, qid=qid)
+    names = [one.name for one in candidates_for(Task(scaled, y, qid), ["linear"], 0, None)]
+    assert names == ["linear", "linear, logistic"]
 
 
 def test_the_first_fit_is_made_however_short_the_time():
     trials = race_of(0.5).run()
     assert [len(trial.results) for trial in trials] == [1, 0, 0]
+    race = race_of(0.5, n_rows=2500)  # one on a sample
+    assert [len(trial.results) for trial in race.run()] == [1, 0, 0]
+    assert race.fitted(race.trials[:1])[0][1] == 400
 
 
 def test_models_that_are_clearly_worse_are_dropped_in_a_search_with_a_budget():
@@ -320,9 +435,29 @@ def test_ctrl_c_keeps_what_was_tried(caplog):
         raise KeyboardInterrupt
 
     race = race_of(None)
-    race._fit = at_once  # nothing has been tried yet
+    race.fit = at_once  # nothing has been tried yet
     with pytest.raises(KeyboardInterrupt):
         race.run()
+
+
+@pytest.mark.parametrize(
+    "model",
+    [RankSVM(), RankSVM("auto", loss="squared_hinge"), RankLogistic("auto"), CurveRanker(), KernelRanker()],
+    ids=lambda model: type(model).__name__,
+)
+def test_every_fit_of_a_candidate_checks_the_time(model):
+    X, y = bent(300)
+    with time_limit(0.0), pytest.raises(OutOfTimeError):
+        clone(model).fit(X, y)
+    clone(model).fit(X, y)
+
+
+def test_trees_check_the_time():
+    pytest.importorskip("lightgbm")
+    X, y = bent(300)
+    for model in (BoostedRanker(n_estimators=5), BoostedRanker(), BoostedRankerCV(cv=2)):
+        with time_limit(0.0), pytest.raises(OutOfTimeError):
+            clone(model).fit(X, y)
 
 
 # Mistakes

@@ -591,6 +591,18 @@ def test_quiet_commands_print_nothing_and_warnings_are_notes(folder, tmp_path, c
         assert (said.out, said.err) == ("", "")
 
 
+def test_a_hint_at_scales_names_the_option_in_the_shell(tmp_path, capsys):
+    rows = "".join(f"{k % 3} qid:{k // 6} 1:{1e6 * (k % 5)} 2:{k % 7}\n" for k in range(60))
+    (tmp_path / "train.txt").write_text(rows)
+    train = ["train", str(tmp_path / "train.txt"), "-o", str(tmp_path / "m.json"), "--alpha", "1"]
+    assert main(train) == 0
+    said = capsys.readouterr().err
+    assert "--scale standard, or --scale query-minmax" in said
+    assert "make_pipeline" not in said
+    assert main([*train, "--scale", "query-minmax"]) == 0
+    assert "differ in scale" not in capsys.readouterr().err
+
+
 def test_the_bar_shows_on_a_terminal_and_is_wiped_out(folder, tmp_path, capsys, monkeypatch):
     monkeypatch.setattr("sys.stderr.isatty", lambda: True, raising=False)
     monkeypatch.setattr("rankwise.cli.output.SECONDS_BETWEEN_DRAWINGS", 0.0)

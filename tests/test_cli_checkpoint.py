@@ -6,8 +6,11 @@ import signal
 
 import numpy as np
 import pytest
+from scipy.sparse import csr_matrix
 
+from rankwise import Preferences
 from rankwise.cli import checkpoint, training
+from rankwise.cli.data import Data
 from rankwise.cli.main import main
 from rankwise.core.text import plural
 from rankwise.datasets import make_ranking
@@ -204,6 +207,17 @@ def test_a_checkpoint_of_other_data_or_settings_is_refused(train, tmp_path, caps
         assert "is not a complete checkpoint" in capsys.readouterr().err
     assert main([*train, *SETTINGS]) == 0
     assert "use --resume to continue it" in capsys.readouterr().err
+
+
+def test_the_mark_of_a_checkpoint_has_all_data():
+    X, pairs = np.arange(8.0).reshape(4, 2), ([0, 1], [2, 3])
+    y, chosen = X[:, 0], Preferences.from_pairs(*pairs)
+    data = [Data(X, chosen), Data(-X, chosen), Data(X, Preferences.from_pairs(*pairs[::-1]))]
+    data += [Data(X, Preferences.from_pairs(*pairs, magnitude=[1.0, 2.0])), Data(csr_matrix(X), y)]
+    data += [Data(X, y), Data(X, y, y)]
+    marks = [checkpoint.fingerprint(one, {}) for one in data]
+    assert len({*marks}) == len(marks)
+    assert checkpoint.fingerprint(Data(X.copy(), Preferences.from_pairs(*pairs)), {}) == marks[0]
 
 
 def test_without_a_checkpoint_the_training_begins_anew(train, capsys):

@@ -144,7 +144,8 @@ def test_propensities_are_recovered(source):
     assert (curve.high[1:] / curve.low[1:] < 1.25).all()
     assert curve.method == {"document": "interventions", "X": "regression"}[source]
     assert curve.n_clicks.sum() == log["clicked"].sum()
-    assert len(curve.to_frame()) == len(str(curve).splitlines()) - 1 == 6
+    assert len(curve.to_frame()) == len(str(curve).splitlines()) - 2 == 6
+    assert curve.as_dicts()[1]["n_clicks"] == curve.n_clicks[1]
 
 
 def test_interventions_maximise_the_likelihood_of_where_clicks_fell():

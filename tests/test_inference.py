@@ -19,7 +19,7 @@ from rankwise import Preferences, RankLogistic, RankLogisticCV, RankRLS, RankSVM
 from rankwise.evaluation import degrees, inference, influence
 from rankwise.evaluation.degrees import Degrees, degrees_of_masses
 from rankwise.evaluation.influence import Units, influence_of, units_of
-from rankwise.losses import LOSSES, LeastSquares
+from rankwise.losses import LOSSES, HuberHinge, LeastSquares
 from rankwise.model_selection import leave_query_out, leave_row_out
 from rankwise.preferences import NoPairsError
 from rankwise.solvers.unpenalised import NoMinimumError
@@ -414,6 +414,13 @@ def test_influential_units_are_named():
     assert by_query.units[0] == "q1"
 
 
+def test_the_title_has_the_loss_and_its_parameters():
+    X, y = sample()
+    for loss, title in ((HuberHinge(width=0.25), "Huber hinge loss (width=0.25)"), ("hinge", "Hinge loss")):
+        assert str(RankSVM(loss=loss).fit(X, y).inference(X, y)).startswith(f"{title}, alpha=")
+    assert RankRLS().fit(X, y).inference(X, y).loss.startswith("Least squares loss (cost='magnitude'")
+
+
 def test_the_summary_is_a_table():
     X, y = sample()
     frame = pd.DataFrame(X, columns=["age", "dose", "<b>"])
@@ -421,7 +428,9 @@ def test_the_summary_is_a_table():
     text = str(found.summary())
     assert "60 independent rows" in text
     assert "age" in text
+    assert text.startswith("Logistic loss, alpha=0.001: ")
     assert repr(found) == text
+    assert found.as_dicts()[1]["standard_error"] == found.standard_errors[1]
     assert "&lt;b&gt;" in found._repr_html_()
     table = found.to_frame(0.9)
     assert table.loc["dose", "low"] == pytest.approx(found.confidence_intervals(0.9)[1, 0])

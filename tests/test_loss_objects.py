@@ -1,6 +1,7 @@
 """Losses as objects with parameters: over pairs, in estimators, in model files and on workers."""
 
 import pickle
+from functools import partial
 
 import numpy as np
 import pytest
@@ -11,10 +12,20 @@ from sklearn.base import clone
 from sklearn.model_selection import GridSearchCV, KFold
 
 import reference
-from rankwise import CurveRanker, OrdinalSVM, Preferences, RankSVM, RankSVMCV, load_model, save_model
+from rankwise import (
+    BoostedRanker,
+    CurveRanker,
+    KernelRanker,
+    OrdinalSVM,
+    Preferences,
+    RankSVM,
+    RankSVMCV,
+    load_model,
+    save_model,
+)
 from rankwise.datasets import make_ordinal, make_ranking
 from rankwise.distributed import whole_queries
-from rankwise.losses import Hinge, HuberHinge, PiecewiseLinear, SquaredHinge, loss_over
+from rankwise.losses import LOSSES, Hinge, HuberHinge, LeastSquares, PiecewiseLinear, SquaredHinge, loss_over
 from strategies import cases
 
 WIDTHS = st.floats(0.01, 0.99)
@@ -164,6 +175,48 @@ def test_like_keeps_the_parameters(width):
     made = HuberHinge(first, width=width, average="pairs").like(second, n_threads=2)
     assert (made.width, made.n_threads, made.preferences) == (width, 2, second)
     assert loss_over(WideHinge(margin=width), first).margin == width
+
+
+def test_least_squares_states_its_cost():
+    loss = LeastSquares(Preferences.from_scores(y))
+    assert repr(loss) == "LeastSquares(cost='magnitude', ties='drop')"
+
+
+@pytest.mark.parametrize("name", LOSSES)
+def test_an_object_is_what_its_name_is(name):
+    loss = LOSSES[name]()
+    for model in (RankSVM(), CurveRanker(0.1, n_bins=4)):
+        by_name, by_object = (clone(model).set_params(loss=one).fit(X, y, qid=qid) for one in (name, loss))
+        np.testing.assert_array_equal(by_name.predict(X), by_object.predict(X))
+    errors = [
+        RankSVM(loss=one).fit(X, y, qid=qid).inference(X, y, qid=qid).standard_errors for one in (name, loss)
+    ]
+    np.testing.assert_array_equal(*errors)
+    assert hasattr(CurveRanker(loss=loss), "predict_pair_proba") == (name == "logistic")
+
+
+def test_a_loss_without_curvature_at_zero_is_minimised_by_a_reduced_kernel():
+    loss = HuberHinge(width=0.1)
+    fits = [RankSVM(0.01, kernel="rbf", n_components=n, loss=loss, tol=1e-6) for n in (20, None)]
+    reduced, exact = (fit.fit(X, y, qid=qid) for fit in fits)
+    assert reduced.gap_ < 1e-5
+    assert 0 < exact.objective_ < reduced.objective_ < 1
+
+
+def test_constraints_take_the_hinge_as_an_object():
+    fits = [CurveRanker(0.1, n_bins=4, monotone=[1] * X.shape[1], loss=loss) for loss in ("hinge", Hinge())]
+    np.testing.assert_array_equal(*(fit.fit(X, y, qid=qid).predict(X) for fit in fits))
+
+
+def test_trees_and_learned_kernels_take_objects(tmp_path):
+    pytest.importorskip("lightgbm")
+    for make in (partial(BoostedRanker, n_estimators=3), partial(KernelRanker, alpha=0.1, n_components=10)):
+        wide, narrow = (make(loss=HuberHinge(width=width)).fit(X, y, qid=qid) for width in (0.5, 0.1))
+        by_name = make(loss="huber_hinge").fit(X, y, qid=qid)
+        np.testing.assert_array_equal(wide.predict(X), by_name.predict(X))
+        assert not np.array_equal(wide.predict(X), narrow.predict(X))
+        save_model(narrow, tmp_path / "model.json")
+        assert load_model(tmp_path / "model.json").loss.width == 0.1
 
 
 def test_refusals(tmp_path):

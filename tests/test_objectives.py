@@ -14,8 +14,9 @@ from hypothesis import strategies as st
 
 import reference
 from rankwise import Preferences, objectives
+from rankwise.losses import OBJECTIVES
 from rankwise.metrics import ranking_error
-from rankwise.objectives._gradient import OBJECTIVES, PairwiseGradient
+from rankwise.objectives._gradient import PairwiseGradient
 from strategies import cases
 
 AVERAGES = ("queries", "pairs")

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from rankwise import (
+    BradleyTerryCV,
     Checkpoint,
     CurveRankerCV,
     HullRankerCV,
@@ -174,3 +175,37 @@ def test_the_search_of_other_data_is_refused(tmp_path):
     for model in (RankSVMCV(alphas=alphas), RankLogisticCV(alphas=alphas)):
         with pytest.raises(ValueError, match="has another search"):
             fitted(model, LARGE, {}, Checkpoint(tmp_path / "fit"))
+
+
+def other_votes(seed):
+    rng = np.random.default_rng(seed)
+    first, second = rng.permuted(np.tile(np.arange(6), (200, 1)), axis=1)[:, :2].T
+    return first, second
+
+
+@pytest.mark.parametrize("change", ["rows", "labels", "folds", "queries left out"])
+def test_the_search_of_other_data_of_the_same_shape_is_refused(change, tmp_path):
+    X, y, qid = SMALL
+    cv = "leave-query-out" if change == "queries left out" else 5
+    alphas = [1.0, 0.01]
+    model = RankLogisticCV(alphas, cv=cv, callback=Checkpoint(tmp_path / "fit")).fit(X, y, qid=qid)
+    again = RankLogisticCV(alphas, cv=cv, callback=Checkpoint(tmp_path / "fit"))
+    np.testing.assert_array_equal(again.fit(X.copy(), y.copy(), qid=qid).cv_errors_, model.cv_errors_)
+    if change == "folds":
+        again.set_params(cv=QueryKFold(5))
+    X, y = -X if change in ("rows", "queries left out") else X, -y if change == "labels" else y
+    again.set_params(callback=Checkpoint(tmp_path / "fit"))
+    with pytest.raises(ValueError, match="has another search"):
+        again.fit(X, y, qid=qid)
+
+
+def test_the_search_of_other_votes_is_refused(tmp_path):
+    def search(**parameters):
+        return BradleyTerryCV([0.1, 0.01], cv=3, callback=Checkpoint(tmp_path / "fit"), **parameters)
+
+    expected = BradleyTerryCV([0.1, 0.01], cv=3).fit(*other_votes(0))
+    for _ in range(2):
+        np.testing.assert_array_equal(search().fit(*other_votes(0)).cv_errors_, expected.cv_errors_)
+    for parameters, votes in (({}, other_votes(1)), ({"order_effect": True}, other_votes(0))):
+        with pytest.raises(ValueError, match="has another search"):
+            search(**parameters).fit(*votes)

@@ -154,6 +154,12 @@ def test_a_single_query_has_values_without_intervals():
     assert np.isnan([found["nDCG@10"].low, found["nDCG@10"].high]).all()
 
 
+def test_differences_that_are_all_equal_have_no_interval():
+    runs = {name: as_run({"q1": {"a": 1.0}, "q2": {"a": 1.0}}) for name in ("new", "old")}
+    found = compare_runs(as_qrels({"q1": {"a": 1}, "q2": {"a": 1}}), runs, measures=["NumQ"])
+    assert str(found).split("\n")[3].split()[:5] == ["NumQ", "old", "2.0000", "+0.0000", "nan"]
+
+
 @needs_perl
 def test_the_gain_is_printed():
     found = evaluate_run(as_qrels(QRELS), as_run(NEW), measures=["nDCG", "nDCG(dcg='exp-log2')@5", "AP"])

@@ -123,6 +123,18 @@ def test_the_shell_searches_ordinal_models_and_hulls_as_their_cv_classes_do(meth
     assert values["best_alpha"] == model.alpha_
 
 
+@ANY_CHOICE
+def test_the_seed_of_the_shell_draws_the_folds_of_every_method(tmp_path, capsys):
+    X, y, _ = data(n=60)
+    dump_svmlight(X, y, tmp_path / "train.txt")
+    options = ["--method", "curve", "--folds", "3", "--alphas", "1,0.01", "--seed"]
+    found = [tune(capsys, tmp_path / "train.txt", *options, seed)[0]["errors"] for seed in ("1", "2")]
+    for seed, errors in enumerate(found, 1):
+        model = CurveRankerCV([1.0, 0.01], cv=3, random_state=seed).fit(X, y)
+        np.testing.assert_allclose(errors, model.cv_errors_, rtol=1e-9)
+    assert found[0] != found[1]
+
+
 # Errors
 
 

@@ -7,6 +7,7 @@ from rankwise.core.lazy import lazy_imports
 
 if TYPE_CHECKING:
     from rankwise.estimators.auto_ranker import AutoRanker as AutoRanker
+    from rankwise.estimators.grouped_ranker import GroupedRanker as GroupedRanker
     from rankwise.estimators.temperature import fit_temperature as fit_temperature
     from rankwise.estimators.thresholds import fit_thresholds as fit_thresholds
     from rankwise import datasets as datasets

@@ -62,8 +62,9 @@ def train_auto(options: argparse.Namespace, console: Console, data: Data, readin
 
         def draw(step: Any) -> None:
             share = min(1.0, step.seconds / step.budget)
-            text = f"fold {step.fold} of {step.n_folds}, {step.candidate}; best: {step.best}"
-            progress.show(share, f"{text}, {step.best_error:.4f}")
+            text = f"fold {step.fold} of {step.n_folds}, " if step.fold else "sample, "
+            best = f"; best: {step.best}, {step.best_error:.4f}" if step.best else ""
+            progress.show(share, f"{text}{step.candidate}{best}")
 
         model = AutoRanker(
             60.0 if options.time is None else options.time,
@@ -90,6 +91,7 @@ def train_auto(options: argparse.Namespace, console: Console, data: Data, readin
         "tried": model.tried_.as_dicts(),
         "left_out": model.left_out_,
         "rows": len(data.y),
+        "trained_rows": model.n_rows_,
         "reading_seconds": reading,
         "seconds": seconds,
         "output": options.output,
@@ -104,7 +106,7 @@ def lines_of(model: Any, values: dict[str, Any]) -> list[str]:
     return [
         *str(model.tried_).splitlines(),
         f"Chosen: {model.best_name_}. {expected}.",
-        f"Trained on {plural(values['rows'], 'row')} in {values['seconds']:.1f} s. "
+        f"Trained on {plural(values['trained_rows'], 'row')} in {values['seconds']:.1f} s. "
         f"Written to {values['output']}",
     ]
 

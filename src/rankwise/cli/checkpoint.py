@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 import os
 from collections.abc import Callable
@@ -17,7 +16,8 @@ from rankwise.core.warn import warn_caller
 from rankwise.data.columns import is_frame
 from rankwise.distributed.blocks import as_block
 from rankwise.distributed.client import current_engine
-from rankwise.io.checkpoint import Checkpoint
+from rankwise.io.checkpoint import Checkpoint, as_read
+from rankwise.model_selection.digests import digest
 
 # Stopping rules and threads, which may change when a run is continued.
 FREE_SETTINGS = ("tol", "max_iter", "n_jobs")
@@ -57,6 +57,10 @@ class RunCheckpoint(Checkpoint):
         self.is_searching = True
         self.put_into(progress)
 
+    def identity_of(self, progress: Any) -> dict[str, Any]:
+        """Return the model of a search; the fingerprint has its data and folds."""
+        return as_read(progress.held_out.identity(digested=False))
+
     def write(self) -> None:
         """Write the file, and restart the interval."""
         super().write()
@@ -85,59 +89,22 @@ class RunCheckpoint(Checkpoint):
 
 def fingerprint(data: Data, settings: dict[str, Any]) -> str:
     """Return a digest of the data and settings."""
-    digest = hashlib.blake2b(digest_size=16)
     kept = {name: value for name, value in settings.items() if name not in FREE_SETTINGS}
-    digest.update(json.dumps(kept, sort_keys=True, default=str).encode())
-    for part in [rows_digest(data.X), target_digest(data.y), column_digest(data.qid)]:
-        digest.update(part)
-    return digest.hexdigest()
+    text = json.dumps(kept, sort_keys=True, default=str)
+    return digest(text, *(of_partitions(part) for part in (data.X, data.y, data.qid)))
 
 
-def target_digest(y: Any) -> bytes:
-    """Digest labels, right-censored times with their strata, or clicks with their weights."""
-    if not hasattr(y, "groups"):
-        return column_digest(y)
-    clicks = [getattr(y, name) for name in ("click_weight", "impression") if hasattr(y, name)]
-    return b"".join(map(array_digest, (y.values, y.event, y.groups(), *clicks)))
-
-
-def rows_digest(X: Any) -> bytes:
-    """Digest rows; those of partitions are read on their workers."""
-    if hasattr(X, "blocks"):
-        return _blocks_digest(block_digest, X.blocks)
-    return _joined_digest([array_digest(part) for part in _arrays_of(X)])
-
-
-def column_digest(values: Any) -> bytes:
-    """Digest labels or queries; those of partitions are read on their workers."""
-    return _blocks_digest(array_digest, values.blocks) if hasattr(values, "blocks") else array_digest(values)
-
-
-def _blocks_digest(digest: Callable[[Any], bytes], blocks: list[Any]) -> bytes:
+def of_partitions(values: Any) -> Any:
+    """Return values, or the digests of their partitions, which are read on their workers."""
+    if not hasattr(values, "blocks"):
+        return values
     engine = current_engine()
-    return _joined_digest(engine.execute(lambda: engine.map(digest, blocks)))
+    return engine.execute(lambda: engine.map(partition_digest, values.blocks))
 
 
-def _joined_digest(parts: list[bytes]) -> bytes:
-    return hashlib.blake2b(b"".join(parts), digest_size=16).digest()
-
-
-def block_digest(rows: Any) -> bytes:
-    """Digest the rows of one partition."""
-    return rows_digest(rows if is_frame(rows) else as_block(rows).X)
-
-
-def _arrays_of(X: Any) -> list[Any]:
-    return [X.data, X.indices, X.indptr, X.shape] if hasattr(X, "indptr") else [X]
-
-
-def array_digest(values: Any) -> bytes:
-    """Digest the type, the shape and the entries of an array, or None."""
-    array = np.ascontiguousarray(np.zeros(0) if values is None else values)
-    digest = hashlib.blake2b(f"{array.dtype}{array.shape}".encode(), digest_size=16)
-    text = json.dumps(array.tolist(), default=str) if array.dtype.hasobject else None
-    digest.update(array.data if text is None else text.encode())
-    return digest.digest()
+def partition_digest(part: Any) -> str:
+    """Digest the rows, labels or queries of one partition."""
+    return digest(part if isinstance(part, np.ndarray) or is_frame(part) else as_block(part).X)
 
 
 def leftover(model_path: str) -> bool:

@@ -74,7 +74,7 @@ def dask_client(options: argparse.Namespace, console: Console | None = None) -> 
             yield
         return
     jobs = getattr(options, "jobs", None)
-    workers = None if jobs in (None, -1) else jobs
+    workers = None if jobs == -1 else jobs or 1
     with (
         LocalCluster(n_workers=workers, threads_per_worker=1, dashboard_address=":0") as cluster,
         Client(cluster) as client,

@@ -77,7 +77,9 @@ def add_model_options(parser: Any, more: tuple[str, ...] = ()) -> None:
         "encoded as numbers, else none)",
     )
     group.add_argument("--seed", type=WHOLE, default=0, help="random seed (default: 0)")
-    group.add_argument("--jobs", type=THREADS, default=1, help="threads, -1 for all cores (default: 1)")
+    group.add_argument(
+        "--jobs", type=THREADS, help="threads, -1 for all cores (default: 1, all for boosted trees)"
+    )
 
 
 def _add_parameter(group: Any, name: str, fields: dict[str, dataclasses.Field[Any]]) -> None:

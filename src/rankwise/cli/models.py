@@ -100,6 +100,8 @@ class Recipe:
         is_plain = self.scoring == "distance" or self.undefined == "skip"
         scoring = self.scoring if is_plain else as_scoring(self.scoring, self.undefined)
         given |= {"cv": options.folds, "scoring": scoring}
+        if "random_state" in known:
+            given["random_state"] = options.seed  # of the folds, also if one fit draws nothing
         if "alphas" in known:
             given["alphas"] = options.alphas
         elif "n_estimators" in given:

@@ -79,6 +79,7 @@ class _NoteHandler(logging.Handler):
         self.console = console
 
     def emit(self, record: logging.LogRecord) -> None:
+        record.msg = getattr(record, "in_shell", record.msg)  # options in place of code
         self.console.note(f"{record.levelname.lower()}: {record.getMessage()}")
 
 

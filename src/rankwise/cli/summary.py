@@ -65,11 +65,7 @@ def run(options: argparse.Namespace, console: Console) -> None:
     """Load, read, infer, print."""
     start = perf_counter()
     found = inference_of(options, debias=options.debias)
-    low, high = found.confidence_intervals(options.level).T
-    columns = zip(
-        found.names, found.coef, found.standard_errors, found.z, found.p_values, low, high, strict=True
-    )
-    keys = ("name", "weight", "standard_error", "z", "p_value", "low", "high")
+    summary = found.summary(options.level)
     values = {
         "command": "summary",
         "alpha": found.alpha,
@@ -78,10 +74,10 @@ def run(options: argparse.Namespace, console: Console) -> None:
         "units": found.n_units,
         "level": options.level,
         "debiased": found.is_debiased,
-        "weights": [dict(zip(keys, row, strict=True)) for row in columns],
+        "weights": summary.as_dicts(),
         "seconds": perf_counter() - start,
     }
-    console.result(values, str(found.summary(options.level)).split("\n"))
+    console.result(values, str(summary).split("\n"))
 
 
 def inference_from(training: list[str], options: argparse.Namespace) -> Any:

@@ -48,7 +48,7 @@ def add_parser(commands: Any) -> None:
 
 
 def run(options: argparse.Namespace, console: Console) -> None:
-    """Read and cross-validate; with -o, fit the best model."""
+    """Read, cross-validate and fit the best model; with -o, write it."""
     check_data_options(options)
     check_dask_options(options)
     recipe = recipe_of(options)
@@ -62,7 +62,7 @@ def run(options: argparse.Namespace, console: Console) -> None:
 
 
 def compare(options: argparse.Namespace, console: Console, recipe: Any, data: Any, reading: float) -> None:
-    """Cross-validate and report; with -o, fit the best model. `reading` has the seconds it took to read."""
+    """Cross-validate, fit and report; with -o, write the model. `reading` has the seconds it took to read."""
     outcome = learn(options, console, recipe, data, tune=True)
     lines = choice_lines(outcome.choice, recipe.tuned)
     if options.output is None:

@@ -7,6 +7,8 @@ import sys
 from collections.abc import Callable
 from time import perf_counter
 
+from rankwise.core.time_limit import check_time, is_limited
+
 logger = logging.getLogger("rankwise")
 
 # The first estimate is made after a second; later lines follow at this interval.
@@ -19,7 +21,8 @@ LONG_SECONDS = 60.0
 class Progress:
     """Print the progress and the remaining time of some work to standard error.
 
-    Without `verbose`, there is one warning of the logger "rankwise" if the work will take long.
+    Without `verbose`, there is one warning of the logger "rankwise" if the work will take long, unless there
+    is a time limit.
 
     Parameters
     ----------
@@ -48,6 +51,7 @@ class Progress:
 
     def advance(self, amount: float) -> None:
         """Add an amount of completed work."""
+        check_time()
         self._done += amount
         seconds = self._clock() - self._start
         if seconds < self._next_line or self._done >= self.total:
@@ -60,6 +64,8 @@ class Progress:
             self._warn(seconds + left)
 
     def _warn(self, seconds: float) -> None:
+        if is_limited():  # the fit ends in time in any case
+            return
         logger.warning("%s will take %s; verbose=1 prints the progress.", self.name, about(seconds))
 
 

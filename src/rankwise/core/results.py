@@ -37,7 +37,7 @@ class Column:
         value = self.of(row)
         if value is None:
             return ""
-        if value != value and self.missing != "nan":
+        if value != value and (self.missing != "nan" or not callable(self.format)):
             return self.missing
         if callable(self.format):
             return self.format(value)

@@ -13,6 +13,8 @@ from typing import Any, ParamSpec, TypeVar
 from joblib import effective_n_jobs
 from threadpoolctl import OpenBLASController, ThreadpoolController
 
+from rankwise.core.time_limit import check_time
+
 Arguments = ParamSpec("Arguments")
 Item = TypeVar("Item")
 Result = TypeVar("Result")
@@ -115,9 +117,12 @@ def thread_pools() -> Any:
 def in_order(work: Callable[[Item], Result], items: Iterable[Item], n_threads: int) -> Iterator[Result]:
     """Yield the results in order, n_threads at a time."""
     if n_threads == 1:
-        yield from map(work, items)
+        for item in items:
+            check_time()
+            yield work(item)
         return
     waiting = list(items)
     with ThreadPoolExecutor(n_threads) as threads:
         for start in range(0, len(waiting), n_threads):
+            check_time()
             yield from threads.map(work, waiting[start : start + n_threads])

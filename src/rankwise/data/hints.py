@@ -19,6 +19,15 @@ logger = logging.getLogger("rankwise")
 
 # A column that is this large, and this many times as large as half of the others, counts seconds or rows.
 CLOCK_SIZE, CLOCK_RATIO = 1e8, 1e7
+# The hint at scales, and the way out in the words of the place.
+DIFFERENT_SCALES = (
+    "The features differ in scale by a factor of %.0e, and the penalty treats all weights alike. "
+)
+SCALE_IN_PYTHON = (
+    "Scale them first: make_pipeline(StandardScaler(), model), or make_pipeline(QueryScaler(), model) if "
+    "rows are compared within queries."
+)
+SCALE_IN_SHELL = "Scale them: --scale standard, or --scale query-minmax if rows are compared within queries."
 # Fewer rows that rise by 1 may do so by chance.
 INDEX_ROWS = 20
 _NAMED_ID = re.compile(r"(?i:(^|[\W_])(id|uuid|guid)$)|[a-z]I[Dd]$")
@@ -41,9 +50,9 @@ def hint_at_scale(design: Design, names: Any = None) -> None:
     scale = scale[scale > 1e-12 * scale.max(initial=0.0)]  # a scaler leaves rounding of constant columns
     if len(scale) and scale.max() > 1e4 * scale.min():
         logger.warning(
-            "The features differ in scale by a factor of %.0e and the penalty treats them alike: scale them "
-            "first (StandardScaler, or rankwise.scale_within_queries).",
+            DIFFERENT_SCALES + SCALE_IN_PYTHON,
             scale.max() / scale.min(),
+            extra={"in_shell": DIFFERENT_SCALES + SCALE_IN_SHELL},
         )
 
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from rankwise.core.results import Column, ResultTable
+from rankwise.core.text import plural
 from rankwise.core.types import FloatVector
 from rankwise.evaluation.bootstrap import CONFIDENCE
 from rankwise.evaluation.intervals import Estimate, mean_estimate
@@ -119,7 +120,7 @@ class TriedModel:
         The time of its fits.
     chosen : bool
     note : str
-        "clearly worse", "out of time", or why it failed.
+        "clearly worse", "out of time" with what is known from a sample of the rows, or why it failed.
     """
 
     model: str
@@ -174,7 +175,11 @@ class TriedModels(ResultTable[TriedModel]):
 
 
 def table_of(trials: Sequence[Trial], winners: Sequence[Trial]) -> TriedModels:
-    """Return the table of what was tried, the best first; then those that were not tried."""
+    """Return the table of what was tried, the best first; then those that were not tried.
+
+    Means are comparable: that of a candidate with fewer folds is the mean of the best one and the difference
+    from it over the folds that both have.
+    """
     found = eligible(trials)
     best = min(found, key=lambda trial: float(np.nanmean(errors_of(trial.results))))
     tried = sorted(
@@ -187,12 +192,17 @@ def table_of(trials: Sequence[Trial], winners: Sequence[Trial]) -> TriedModels:
 
 
 def _empty_line(trial: Trial) -> TriedModel:
-    return TriedModel(trial.candidate.name, trial.candidate.family, note=trial.reason or "not tried")
+    note = trial.reason or "not tried"
+    if trial.pilot is not None:
+        note += f"; {trial.pilot.result.mean:.4f} by {plural(trial.pilot.n_rows, 'row')}"
+    return TriedModel(trial.candidate.name, trial.candidate.family, note=note)
 
 
 def _line(trial: Trial, best: Trial, is_chosen: bool) -> TriedModel:
-    mean, apart = combined(trial.results), difference(trial.results, best.results)
-    bounds = trial.results[0].measure.bounds
+    measure, of_best = trial.results[0].measure, combined(best.results).value
+    own, apart = combined(trial.results), difference(trial.results, best.results)
+    bounds = measure.bounds
+    mean = replace(own, value=of_best - apart.value if measure.higher_is_better else of_best + apart.value)
     return TriedModel(
         trial.candidate.name,
         trial.candidate.family,

@@ -22,6 +22,7 @@ from rankwise.core.checks import as_array, check_choice, check_positive
 from rankwise.core.pipelines import before_last_step, last_step
 from rankwise.core.progress import about
 from rankwise.core.text import plural
+from rankwise.core.time_limit import OutOfTimeError
 from rankwise.core.types import FloatVector
 from rankwise.data.columns import column_names, is_frame
 from rankwise.data.frames import with_columns
@@ -30,7 +31,7 @@ from rankwise.estimators.auto_blend import Blend
 from rankwise.estimators.auto_candidates import candidates_for
 from rankwise.estimators.auto_choice import PREFERENCES, chosen, estimate_of_choice, table_of
 from rankwise.estimators.auto_race import Race, Step, Trial
-from rankwise.estimators.auto_task import Task, folds_of
+from rankwise.estimators.auto_task import Task
 from rankwise.estimators.base import with_classes
 from rankwise.estimators.fits import keep_classes
 from rankwise.estimators.inputs import require_labels
@@ -63,7 +64,7 @@ class AutoParameters:
 
     budget: float | None = 60.0
     prefer: str = "simple"
-    candidates: Sequence[str] | None = None
+    candidates: Sequence[Any] | None = None
     scoring: str = "error"
     cv: CrossValidation = 5
     callback: Callable[[Step], Any] | None = None
@@ -82,22 +83,26 @@ class AutoRanker(Verbosity, Randomness, Jobs, AutoParameters, BaseEstimator):
     Parameters
     ----------
     budget : float or None
-        Seconds for the whole fit. Simple candidates come first, and one that is clearly worse than the best
-        is dropped. A fit that has begun is not cut off, so that the time can be longer by one fit. None tries
-        everything, and the result does not depend on the load of the machine.
+        Seconds for the whole fit, which ends within 1.2 times of it. Fits to small samples predict the times
+        of the others; each family has one answer before any has two, and a fit that takes more than its share
+        is given up. If the rows are too many for the time, candidates are compared on a sample of them, and
+        the chosen one is fitted to as many as there is time for. None tries everything on all rows, and the
+        result does not depend on the load of the machine.
     prefer : "simple", "best" or "blend"
         "simple" takes the first family, in the order linear, curves, kernel, trees, with a candidate whose
         difference from the best is not significant at the level of 5%. "best" takes the best mean. "blend"
         mixes the best candidate of each family, with weights that minimise the logistic loss over all pairs
         of rows that were held out.
-    candidates : sequence of str, optional
-        The families to try, among "linear", "curves", "kernel" and "trees"; all by default.
+    candidates : sequence, optional
+        The families to try, among "linear", "curves", "kernel" and "trees"; all by default. Models of your
+        own are estimators, or tuples of a name and an estimator, such as a `GroupedRanker`; they count as
+        more complex than all others.
     scoring : str
         The measure to compare by: "error", "ndcg@10", "map" and so on, as in `compare`.
     cv : int, splitter or iterable of (train, test)
         The number of folds, or what splits the rows.
     callback : callable, optional
-        It gets a `Step` after each fit: candidate, fold, measure, the best so far, and seconds.
+        It gets a `Step` after each fit: candidate, fold, rows, measure, the best so far, and seconds.
     n_jobs : int, optional
         Number of threads of each fit.
     random_state : int, optional
@@ -108,7 +113,9 @@ class AutoRanker(Verbosity, Randomness, Jobs, AutoParameters, BaseEstimator):
     Attributes
     ----------
     best_estimator_ : ranker or Pipeline
-        The chosen model, fitted to all rows. `save_model` stores it.
+        The chosen model. `save_model` stores it.
+    n_rows_ : int
+        The number of rows that it was fitted to: all, unless there was no time for that.
     best_name_ : str
     tried_ : list of TriedModel
         Each candidate: mean, interval, paired difference from the best, p-value, folds and seconds. It prints
@@ -180,7 +187,8 @@ class AutoRanker(Verbosity, Randomness, Jobs, AutoParameters, BaseEstimator):
         seed = seed if isinstance(seed, Integral) else check_random_state(seed).randint(2**31 - 1)
         race = Race(
             task,
-            folds_of(task, self.cv, int(seed)),
+            self.cv,
+            int(seed),
             candidates_for(task, self.candidates, int(seed), self.n_jobs),
             named_measure(self.scoring),
             self.budget,
@@ -228,31 +236,34 @@ class AutoRanker(Verbosity, Randomness, Jobs, AutoParameters, BaseEstimator):
         """Print a line, and call the callback."""
         if self.verbose:
             left = "" if step.budget is None else f", {about(max(0.0, step.budget - step.seconds))} left"
-            print(
-                f"fold {step.fold} of {step.n_folds}, {step.candidate}: {step.error:.4f}; best so far: "
-                f"{step.best}, {step.best_error:.4f}{left}",
-                file=sys.stderr,
-            )
+            fold = f"fold {step.fold} of {step.n_folds}" if step.fold else "sample"
+            best = f"; best so far: {step.best}, {step.best_error:.4f}" if step.best else ""
+            rows = plural(step.n_rows, "row")
+            print(f"{fold}, {rows}, {step.candidate}: {step.error:.4f}{best}{left}", file=sys.stderr)
         if self.callback is not None:
             self.callback(step)
 
     def _keep(self, race: Race, task: Task) -> None:
         """Choose, fit to all rows, and store."""
         if not any(trial.results for trial in race.trials):
-            raise next(trial.error for trial in race.trials if trial.error is not None)
+            errors = [trial.error for trial in race.trials if trial.error is not None]
+            raise errors[0] if errors else OutOfTimeError("No candidate could be fitted within the budget.")
         for name in [name for name in vars(self) if name.endswith("_") and not name.startswith("_")]:
             del self.__dict__[name]  # of a previous fit
         if self.prefer == "blend":
             blend = Blend(race)
             winners, estimate = blend.trials, blend.estimate()
             self.weights_ = blend.weights
-            self.best_estimator_ = blend.model([trial.candidate.fit(task) for trial in winners])
+            fitted = race.fitted(winners)
+            self.best_estimator_ = blend.model([model for model, _ in fitted])
             self.best_name_ = " + ".join(self.weights_)
         else:
             winners = [chosen(race.trials, self.prefer)]
             estimate = estimate_of_choice(race.trials, self.prefer)
-            self.best_estimator_ = winners[0].candidate.fit(task)
+            fitted = race.fitted(winners)
+            self.best_estimator_ = fitted[0][0]
             self.best_name_ = winners[0].candidate.name
+        self.n_rows_ = min(n_rows for _, n_rows in fitted)
         self._keep_estimate(race, winners, estimate)
         keep_classes(self, race.task.preferences)
         self.n_features_in_ = int(self.best_estimator_.n_features_in_)

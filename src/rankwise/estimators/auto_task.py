@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
+from functools import cached_property
+from inspect import signature
 from numbers import Integral
 from typing import Any
 
@@ -31,7 +33,7 @@ class Task:
         """The number of rows."""
         return self.X.shape[0] if hasattr(self.X, "shape") else len(self.X)
 
-    @property
+    @cached_property
     def preferences(self) -> Preferences:
         """The preferences among the rows."""
         return read_preferences(self.y, self.qid, self.sample_weight)
@@ -41,18 +43,45 @@ class Task:
         parts = (None if part is None else part[rows] for part in (self.y, self.qid, self.sample_weight))
         return Task(some_rows(self.X, rows), *parts)
 
-    def arguments(self) -> dict[str, Any]:
-        """Return the keyword arguments of `fit` that are given."""
+    def with_preferences(self, y: Preferences) -> Task:
+        """Return the same rows with other preferences."""
+        return Task(self.X, y, self.qid, self.sample_weight)
+
+    def sample(self, n_rows: int) -> Task:
+        """Return about this many rows, of whole queries if there are many; all rows if there is no sample."""
+        rows = self.preferences.sample(n_rows / self.n_rows) if n_rows < self.n_rows else None
+        try:
+            return self if rows is None or not self.preferences[rows].has_pairs else self.take(rows)
+        except NoPairsError:
+            return self
+
+    def arguments(self, model: Any) -> dict[str, Any]:
+        """Return the keyword arguments of a model's `fit` that are given; `qid` only if it takes queries."""
         given = {"qid": self.qid, "sample_weight": self.sample_weight}
-        return {name: value for name, value in given.items() if value is not None}
+        known = {"sample_weight", *signature(model.fit).parameters}
+        return {name: value for name, value in given.items() if value is not None and name in known}
 
 
 @dataclass(frozen=True)
 class Fold:
-    """Rows to learn from and rows to judge by."""
+    """Rows to learn from and rows to judge by: numbers of rows, or the preferences among all rows."""
 
-    train: Task
-    test: Task
+    task: Task
+    learned: Any
+    judged: Any
+
+    @property
+    def train(self) -> Task:
+        """The rows to learn from, which are copied."""
+        return self._part(self.learned)
+
+    @cached_property
+    def test(self) -> Task:
+        """The rows to judge by."""
+        return self._part(self.judged)
+
+    def _part(self, part: Any) -> Task:
+        return self.task.with_preferences(part) if isinstance(part, Preferences) else self.task.take(part)
 
 
 def folds_of(task: Task, cv: Any, seed: int) -> list[Fold]:
@@ -64,7 +93,7 @@ def folds_of(task: Task, cv: Any, seed: int) -> list[Fold]:
     preferences.require_pairs()
     pairs = preferences.pair_folds(int(cv), seed) if isinstance(cv, Integral) else []
     if pairs:
-        return [Fold(replace(task, y=train), replace(task, y=test)) for train, test in pairs]
+        return [Fold(task, train, test) for train, test in pairs]
     kept = [
         split
         for split in _splits(task, preferences, cv, seed)
@@ -72,7 +101,7 @@ def folds_of(task: Task, cv: Any, seed: int) -> list[Fold]:
     ]
     if len(kept) < 2:
         raise FewRowsError("AutoRanker needs two folds with pairs in their training and in their test rows.")
-    return [Fold(task.take(train), task.take(test)) for train, test in kept]
+    return [Fold(task, train, test) for train, test in kept]
 
 
 def _splits(task: Task, preferences: Preferences, cv: Any, seed: int) -> Iterable[Any]:
@@ -85,13 +114,3 @@ def _splits(task: Task, preferences: Preferences, cv: Any, seed: int) -> Iterabl
     n_folds = min(int(cv), n_queries) if n_queries > 1 else int(cv)
     splitter = QueryKFold(n_folds, shuffle=True, random_state=seed)
     return splitter.split(np.empty((task.n_rows, 0)), preferences)
-
-
-def sampled(task: Task, n_rows: int) -> Task | None:
-    """Return about this many rows, of whole queries if there are many, or None if they have no pairs."""
-    preferences = task.preferences
-    rows = preferences.sample(n_rows / task.n_rows) if n_rows < task.n_rows else None
-    try:
-        return None if rows is None or not preferences[rows].has_pairs else task.take(rows)
-    except NoPairsError:
-        return None

@@ -30,9 +30,9 @@ from rankwise.estimators.tree_growth import (
     check_not_zero,
     import_lightgbm,
 )
+from rankwise.losses import OBJECTIVES, formula_of, has_log_odds, loss_class
 from rankwise.model_selection.scoring import Scoring, as_scoring
 from rankwise.model_selection.tunable import Fit
-from rankwise.objectives._gradient import OBJECTIVES, check_loss
 
 # Parameters of the growth of trees, with their names in LightGBM.
 GROWTH = (
@@ -103,7 +103,7 @@ class BaseBoostedRanker(PairProbability, BaseRanker):
     @property
     def formula(self) -> str:
         """The objective, in words."""
-        return f"{OBJECTIVES[self.loss].formula}, f a sum of trees"
+        return f"{formula_of(self.loss)}, f a sum of trees"
 
     def predict(self, X: Any) -> FloatVector:
         """Return the score of each row; within a query, sort by it.
@@ -186,7 +186,7 @@ class BaseBoostedRanker(PairProbability, BaseRanker):
         return lightgbm.Booster(model_str=self.trees_)
 
     def _check_parameters(self) -> None:
-        check_loss(self.loss)
+        loss_class(self.loss, OBJECTIVES)
         if self.n_estimators is not None:
             check_count("n_estimators", self.n_estimators)
         check_positive("learning_rate", self.learning_rate)
@@ -203,7 +203,7 @@ class BaseBoostedRanker(PairProbability, BaseRanker):
                 f"scoring must be the name of a measure, such as 'ndcg@10', as {type(self).__name__} "
                 f"evaluates it after each tree; got {self.scoring!r}."
             )
-        if criterion.key == "log_loss" and self.loss != "logistic":
+        if criterion.key == "log_loss" and not has_log_odds(self.loss):
             raise ValueError(
                 f"scoring='log_loss' needs loss='logistic', whose scores are log odds; it is {self.loss!r}."
             )

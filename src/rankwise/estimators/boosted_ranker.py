@@ -56,7 +56,7 @@ class BoostedRanker(
 
     Parameters
     ----------
-    loss : "squared_hinge", "logistic", "hinge" or "least_squares"
+    loss : "squared_hinge", "logistic", "hinge", "huber_hinge", "least_squares" or an object
         With "logistic" there is `predict_pair_proba`. Least squares take differences of labels, or the
         magnitudes of pairs, as their targets.
     n_estimators : int, optional

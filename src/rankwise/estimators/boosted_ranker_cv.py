@@ -56,7 +56,7 @@ class BoostedRankerCV(
 
     Parameters
     ----------
-    loss : "squared_hinge", "logistic", "hinge" or "least_squares"
+    loss : "squared_hinge", "logistic", "hinge", "huber_hinge", "least_squares" or an object
     n_estimators : int, optional
         The largest number of trees; 1,000 by default.
     learning_rate, num_leaves, max_depth, min_child_samples, subsample, colsample_bytree, colsample_bynode, \

@@ -26,7 +26,7 @@ from rankwise.functions.curve_axis import Axis
 from rankwise.functions.curve_columns import Columns
 from rankwise.functions.curve_features import CurveFeatures, checked_pair, place_of
 from rankwise.functions.curve_tables import AXES, Tables
-from rankwise.losses import loss_over
+from rankwise.losses import PiecewiseLinear, loss_class, loss_over
 from rankwise.model_selection.tunable import Problem, Space
 from rankwise.preferences.base import weighing_rows
 from rankwise.solvers import chosen_solver
@@ -166,7 +166,7 @@ class BaseCurveRanker(PairProbability, PairwiseRanker):
         """Check the parameters of the solver and of the curves."""
         super().check_parameters()
         CurveFeatures(**self._feature_parameters()).check_parameters()
-        if self.monotone is not None and self.loss != "hinge":
+        if self.monotone is not None and not issubclass(loss_class(self.loss), PiecewiseLinear):
             raise ValueError(
                 f"monotone needs loss='hinge', whose solver takes constraints; it is {self.loss!r}."
             )

@@ -25,6 +25,7 @@ from sklearn.utils import check_random_state
 from rankwise import _native
 from rankwise.core.checks import check_choice
 from rankwise.core.threads import in_order
+from rankwise.core.time_limit import check_time
 from rankwise.core.types import FloatArray
 from rankwise.data.design import row_blocks
 from rankwise.functions.kernel_design import centred_gram, positive_factor
@@ -223,6 +224,7 @@ class _Task:
 
     def best_fit(self, scales: FloatArray, width: float, alphas: FloatArray) -> _Fit:
         """Fit for each alpha, and return the fit with the lowest error on the rows held out."""
+        check_time()
         rows, new = (scaled_rows(X, scales) for X in (self.X[: self.n_sample], self.held_out_rows))
         gamma = self._gamma(rows, width)
         chosen = np.random.default_rng(self.seed).choice(len(rows), self.n_basis, replace=False)

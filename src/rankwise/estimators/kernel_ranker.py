@@ -24,12 +24,13 @@ from rankwise.estimators.feature_scales import learn_scales
 from rankwise.estimators.fits import keep_classes
 from rankwise.estimators.inputs import read_preferences, require_labels
 from rankwise.estimators.pair_probability import PairProbability
-from rankwise.estimators.parameters import LEARNED_KERNELS, SMOOTH_LOSSES, KernelRankerParameters
+from rankwise.estimators.parameters import LEARNED_KERNELS, KernelRankerParameters
 from rankwise.estimators.rank_logistic import RankLogistic
 from rankwise.estimators.rank_rls import RankRLS
 from rankwise.estimators.rank_svm import RankSVM
 from rankwise.functions.kernel_columns import ColumnFunction
 from rankwise.functions.learned import SCALES
+from rankwise.losses import OBJECTIVES, has_log_odds, loss_class
 from rankwise.preferences import Preferences
 
 # The kernels to choose from. With fewer rows than this, too few are held out for a choice; it is the first.
@@ -77,7 +78,7 @@ class KernelRanker(PairProbability, BaseRanker, KernelRankerParameters):
 
     Parameters
     ----------
-    loss : "squared_hinge", "hinge", "logistic" or "least_squares"
+    loss : "squared_hinge", "hinge", "huber_hinge", "logistic", "least_squares" or an object
         The loss of a pair. With "logistic" there is `predict_pair_proba`. Least squares take differences of
         labels, or the magnitudes of pairs, as their targets.
     alpha : "learned" or float
@@ -299,7 +300,7 @@ class KernelRanker(PairProbability, BaseRanker, KernelRankerParameters):
         return self.encoder_.transform(X)
 
     def _check_parameters(self) -> None:
-        check_choice(self.loss, "loss", SMOOTH_LOSSES)
+        loss_class(self.loss, OBJECTIVES)
         check_choice(self.kernel, "kernel", LEARNED_KERNELS)
         if isinstance(self.alpha, str):
             check_choice(self.alpha, "alpha, unless it is a number,", ["learned"])
@@ -339,7 +340,7 @@ class KernelRanker(PairProbability, BaseRanker, KernelRankerParameters):
         options |= {name: getattr(self, name) for name in running}
         if self.loss == "least_squares":
             return RankRLS(self.alpha, **options)
-        if self.loss == "logistic":
+        if has_log_odds(self.loss):
             return RankLogistic(self.alpha, pair_weight=self.pair_weight, **options)
         return RankSVM(self.alpha, loss=self.loss, pair_weight=self.pair_weight, **options)
 

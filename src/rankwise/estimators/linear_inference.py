@@ -16,7 +16,7 @@ from rankwise.data.design import as_design
 from rankwise.estimators.base import BaseRanker
 from rankwise.evaluation.inference import infer
 from rankwise.evaluation.influence import units_of
-from rankwise.losses.base import PairwiseLoss
+from rankwise.losses import PairwiseLoss, PiecewiseLinear, loss_class
 from rankwise.preferences import Preferences
 
 if TYPE_CHECKING:
@@ -128,7 +128,8 @@ class LinearInference(BaseRanker):
         """Return a model that fits with a smaller gap, starting from these weights."""
         alpha = float(getattr(self, "alpha_", getattr(self, "alpha", 0.0)))
         precise = self.with_alpha(alpha) if hasattr(self, "with_alpha") else clone(self)
-        tol = HINGE_TOL if getattr(self, "loss", "") == "hinge" else SMOOTH_TOL
+        has_kinks = issubclass(loss_class(getattr(self, "loss", "logistic")), PiecewiseLinear)
+        tol = HINGE_TOL if has_kinks else SMOOTH_TOL
         precise.set_params(alpha=alpha, tol=min(tol, precise.tol), callback=None, verbose=0)
         if hasattr(precise, "warm_start"):
             precise.set_params(warm_start=True)

@@ -10,11 +10,12 @@ from sklearn.utils.metaestimators import available_if
 
 from rankwise.core.checks import as_array
 from rankwise.core.types import FloatVector
+from rankwise.losses import has_log_odds
 
 
 def _is_logistic(model: Any) -> bool:
     """Return whether differences of scores are log odds; say why if they are not."""
-    if model.loss != "logistic":
+    if not has_log_odds(model.loss):
         raise AttributeError(
             f"predict_pair_proba needs loss='logistic', whose scores are log odds; it is {model.loss!r}."
         )

@@ -19,13 +19,12 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from rankwise.functions.kernel_values import kernel_names
-from rankwise.losses import LOSSES
+from rankwise.losses import LOSSES, OBJECTIVES
 
 RandomState = int | np.random.RandomState | None
 CrossValidation = int | str | Iterable | None
-# The losses of trees and learned kernels, and the kernels whose scales are learned.
-SMOOTH_LOSSES = ("squared_hinge", "hinge", "logistic", "least_squares")
 LOSS = "loss of a pair; least-squares is for boosted and kernel alone"
+# The kernels whose scales are learned.
 LEARNED_KERNELS = ("auto", "laplacian", "exponential", "rbf")
 
 
@@ -259,7 +258,7 @@ class Hulls:
 class Trees:
     """The loss of boosted trees, which may be given by position, and how they are grown."""
 
-    loss: str = option("squared_hinge", LOSS, choices=SMOOTH_LOSSES)
+    loss: str = option("squared_hinge", LOSS, choices=OBJECTIVES)
     _: KW_ONLY
     n_estimators: int | None = option(None, "number of trees, by default chosen")
     learning_rate: float = option(0.05, "factor of each tree")
@@ -279,7 +278,7 @@ class Trees:
 class LearnedKernel:
     """The loss of a pair, which may be given by position, and a kernel whose scales are learned."""
 
-    loss: str = option("squared_hinge", LOSS, choices=SMOOTH_LOSSES)
+    loss: str = option("squared_hinge", LOSS, choices=OBJECTIVES)
     _: KW_ONLY
     alpha: float | str = "learned"
     kernel: str | Callable = option("auto", "", choices=LEARNED_KERNELS)

@@ -12,6 +12,7 @@ import scipy.sparse as sp
 from sklearn.exceptions import UndefinedMetricWarning
 
 from rankwise import objectives
+from rankwise.core.time_limit import check_time
 from rankwise.core.types import FloatArray, FloatVector
 from rankwise.model_selection.fold_rows import PairFold, RowFold
 from rankwise.model_selection.scoring import Scoring, is_error
@@ -98,7 +99,7 @@ class Grower:
         lightgbm = import_lightgbm()
         data, judged = self._data(rows, held_out)
         course: dict[str, Any] = {}
-        callbacks = [lightgbm.log_evaluation(1)] * bool(verbose)
+        callbacks = [lambda _: check_time(), *[lightgbm.log_evaluation(1)] * bool(verbose)]
         if judged:
             stopping = lightgbm.early_stopping(patience, verbose=False)
             callbacks = [lightgbm.record_evaluation(course), stopping, *callbacks]
@@ -122,6 +123,7 @@ class Grower:
         objective, error = self._objective(rows), self._error(held_out)
 
         def grow() -> float:
+            check_time()
             booster.update(fobj=objective)
             ((_, _, value, _),) = booster.eval_valid(error)
             return float(value)

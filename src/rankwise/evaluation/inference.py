@@ -13,7 +13,8 @@ from scipy.special import expit, fdtrc, fdtri, stdtr, stdtrit
 
 from rankwise.core.checks import as_array, check_count
 from rankwise.core.pipelines import require_same_columns
-from rankwise.core.text import html_table, listing, plural, table
+from rankwise.core.results import Column, HasTable, ResultTable
+from rankwise.core.text import listing, plural
 from rankwise.core.types import FloatArray, FloatVector
 from rankwise.data.columns import column_names
 from rankwise.data.frames import one_row, with_columns
@@ -23,13 +24,33 @@ from rankwise.losses import Logistic
 from rankwise.losses.base import PairwiseLoss
 from rankwise.losses.pair_sums import misordered_weight
 
-HEADER = ("", "weight", "std. error", "z", "p", "from", "to")
-LOSS_NAMES = {
-    "Hinge": "Hinge loss",
-    "LeastSquares": "Least squares",
-    "Logistic": "Logistic loss",
-    "SquaredHinge": "Squared hinge loss",
-}
+
+def p_text(p: float) -> str:
+    """Write a p-value with three digits, or that it is smaller."""
+    return "<0.001" if p < 0.001 else f"{p:.3f}"
+
+
+class Weight(NamedTuple):
+    """A weight with its standard error and its interval."""
+
+    name: str
+    weight: float
+    standard_error: float
+    z: float
+    p_value: float
+    low: float
+    high: float
+
+
+COLUMNS = (
+    Column("name", title=""),
+    Column("weight", format=".4g"),
+    Column("standard_error", format=".3g", title="std. error"),
+    Column("z", format=".2f"),
+    Column("p_value", format=p_text, title="p"),
+    Column("low", format=".4g", title="from"),
+    Column("high", format=".4g", title="to"),
+)
 # The smallest eigenvalue of a scaled Hessian that is not rounding, relative to the largest.
 COLLINEAR = 1e-10
 # A combination of weights with a larger part along a direction of no curvature is not determined.
@@ -81,8 +102,8 @@ class Influential(NamedTuple):
     distance: FloatVector
 
 
-@dataclass(frozen=True)
-class Inference:
+@dataclass(frozen=True, repr=False)
+class Inference(HasTable):
     """The weights of a linear ranker with their sampling errors, from `model.inference(X, y)`.
 
     The errors are those of the weights as an estimate of what the same model would learn from all data of
@@ -118,7 +139,7 @@ class Inference:
     >>> from rankwise import RankRLS
     >>> X = [[1.0], [2.0], [3.0], [5.0], [7.0], [8.0], [9.0], [9.5]]
     >>> y = [1.0, 3.0, 2.0, 6.0, 6.5, 8.0, 7.0, 10.0]
-    >>> print(RankRLS(alpha=1e-3).fit(X, y).inference(X, y).summary().rows[0][:3])
+    >>> print(RankRLS(alpha=1e-3).fit(X, y).inference(X, y).summary().cells()[0][:3])
     ['f1', '0.905', '0.138']
     """
 
@@ -144,11 +165,10 @@ class Inference:
     by_scales: NDArray[np.bool_] = field(repr=False, default_factory=lambda: np.empty(0, dtype=np.bool_))
     given: tuple[str, ...] = ()
 
-    def __repr__(self) -> str:
-        return str(self.summary())
-
-    def _repr_html_(self) -> str:
-        return self.summary()._repr_html_()
+    @property
+    def table(self) -> ResultTable[Weight]:
+        """The weights with 95% intervals."""
+        return self.summary()
 
     @property
     def standard_errors(self) -> FloatVector:
@@ -286,9 +306,19 @@ class Inference:
         first = np.argsort(-distance, kind="stable")[:k]
         return Influential(self.labels[first], self.changes[first], distance[first] / len(self.coef))
 
-    def summary(self, level: float = 0.95) -> Summary:
+    def summary(self, level: float = 0.95) -> ResultTable[Weight]:
         """Return the table of weights with intervals; it prints as text, and as HTML in notebooks."""
-        return Summary(self, level)
+        ends = self.confidence_intervals(level).T.tolist()
+        numbers = (one.tolist() for one in (self.coef, self.standard_errors, self.z, self.p_values))
+        rows = map(Weight, self.names, *numbers, *ends)
+        debiased = ", debiased" if self.is_debiased else ""
+        least = self.degrees.min()
+        few = f", as few as {least:.1f} degrees of freedom" if least < UNEQUAL * self.n_units else ""
+        title = (
+            f"{self.loss}, alpha={self.alpha:g}{debiased}: {plural(self.n_pairs, 'pair')}, "
+            f"{plural(self.n_units, 'independent ' + self.unit)}{few}, {100 * level:g}% intervals"
+        )
+        return ResultTable(rows, COLUMNS, title=title, note="\n".join(self.notes))
 
     @property
     def notes(self) -> list[str]:
@@ -307,12 +337,7 @@ class Inference:
         """Return the table as a pandas frame, with a row per feature."""
         import pandas as pd
 
-        low, high = self.confidence_intervals(level).T
-        columns = {
-            "weight": self.coef, "standard_error": self.standard_errors, "z": self.z,
-            "p_value": self.p_values, "low": low, "high": high,
-        }  # fmt: skip
-        return pd.DataFrame(columns, index=pd.Index(self.names, name="feature"))
+        return pd.DataFrame(list(self.summary(level))).set_index("name").rename_axis("feature")
 
     def in_units(
         self, factors: FloatVector, names: list[str], features: Callable[[Any], Any] | None = None
@@ -400,48 +425,6 @@ class Inference:
         return min(float(np.quantile(largest / scale, level)), bound)
 
 
-class Summary:
-    """The table of an `Inference`: text, or HTML in notebooks."""
-
-    def __init__(self, inference: Inference, level: float):
-        self.inference, self.level = inference, level
-        low, high = inference.confidence_intervals(level).T
-        columns = inference.coef, inference.standard_errors, inference.z
-        self.rows = [
-            [name, f"{w:.4g}", f"{error:.3g}", f"{z:.2f}", p_text(p), f"{a:.4g}", f"{b:.4g}"]
-            for name, w, error, z, p, a, b in zip(
-                inference.names, *columns, inference.p_values, low, high, strict=True
-            )
-        ]
-
-    @property
-    def title(self) -> str:
-        """The loss, the number of pairs and units, and the level, in a sentence."""
-        found = self.inference
-        debiased = ", debiased" if found.is_debiased else ""
-        least = found.degrees.min()
-        few = f", as few as {least:.1f} degrees of freedom" if least < UNEQUAL * found.n_units else ""
-        return (
-            f"{found.loss}, alpha={found.alpha:g}{debiased}: {plural(found.n_pairs, 'pair')}, "
-            f"{plural(found.n_units, 'independent ' + found.unit)}{few}, {100 * self.level:g}% intervals"
-        )
-
-    def __str__(self) -> str:
-        lines = table(HEADER, self.rows)
-        rule = "-" * max(map(len, lines))
-        return "\n".join([self.title, rule, lines[0], rule, *lines[1:], rule, *self.inference.notes])
-
-    __repr__ = __str__
-
-    def _repr_html_(self) -> str:
-        return html_table(HEADER, self.rows, " ".join([self.title, *self.inference.notes]))
-
-
-def p_text(p: float) -> str:
-    """Write a p-value with three digits, or that it is smaller."""
-    return "<0.001" if p < 0.001 else f"{p:.3f}"
-
-
 def infer(
     loss: PairwiseLoss,
     X: FloatArray,
@@ -487,7 +470,7 @@ def infer(
         coef=weights, covariance=(covariance + covariance.T) / 2,
         names=names if contrasts is None else [f"contrast {k + 1}" for k in range(len(R))],
         unit=units.kind, n_units=n_units, degrees=degrees, alpha=alpha,
-        loss=LOSS_NAMES.get(type(loss).__name__, loss.formula), n_pairs=loss.preferences.n_pairs,
+        loss=loss.title, n_pairs=loss.preferences.n_pairs,
         is_debiased=debias, has_probabilities=isinstance(loss, Logistic), labels=found.units.labels,
         changes=changes, freedom=freedom, by_scales=changes_by_scales(leaving, found, combined),
     )  # fmt: skip

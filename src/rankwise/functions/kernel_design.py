@@ -227,8 +227,8 @@ class KernelDesign(MemoryDesign):
         the rows. In terms of the kernel values the inverse is T (K'L K + shift K_ZZ)^-1 T', which a Cholesky
         factor solves: the preconditioner of Rudi, Carratino and Rosasco (Falkon, 2017).
         """
-        T = self._triangle
-        curved = float(diagonal.sum()) * self._shape_of(loss, diagonal)
+        T, total = self._triangle, float(diagonal.sum())
+        curved = total * self._shape_of(loss, diagonal) if total > 0 else 0.0  # on the lines of a loss
         factor = positive_factor(curved + shift * self._square, _JITTER[self._gram_dtype])
         return lambda residual: T @ cho_solve(factor, T.T @ residual, check_finite=False)
 

@@ -95,6 +95,7 @@ class Checkpoint:
         if self.path.is_dir():
             raise ValueError(f"{str(path)!r} is a folder; give the path of a file.")
         self.saved, self._before, self.is_searching = Saved(), Saved(), False
+        self._known: tuple[Any, dict[str, Any]] = None, {}
 
     @property
     def iteration(self) -> int:
@@ -141,7 +142,7 @@ class Checkpoint:
         if not saved:
             return
         is_same = np.array_equal(saved["grid"], progress.grid)
-        if not is_same or self.saved.identity != as_read(progress.held_out.identity()):
+        if not is_same or self.saved.identity != self.identity_of(progress):
             raise self._foreign("has another search")
         try:
             progress.held_out.restore(part_of(saved, "state"))
@@ -161,8 +162,14 @@ class Checkpoint:
         errors = {name: _stacked(getattr(progress, name)) for name in ("errors", "above")}
         self.saved.search = {"grid": progress.grid, "is_over": np.array(progress.is_over)} | errors
         self.saved.search |= nested("state", state)
-        self.saved.identity = as_read(progress.held_out.identity())
+        self.saved.identity = self.identity_of(progress)
         self.write()
+
+    def identity_of(self, progress: Any) -> dict[str, Any]:
+        """Return the model and the data of a search, as a file has them; the data are digested once."""
+        if self._known[0] is not progress.held_out:
+            self._known = progress.held_out, as_read(progress.held_out.identity())
+        return self._known[1]
 
     def load(self) -> bool:
         """Read the file; return whether there is one."""

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import KW_ONLY, dataclass
-from functools import partial
 from itertools import pairwise, product
 from numbers import Integral
 from typing import Any, NamedTuple
@@ -23,7 +22,10 @@ from rankwise.leaderboard.held_out import HeldOut
 from rankwise.leaderboard.table import Leaderboard
 from rankwise.leaderboard.vote_table import VoteTable, quiet_fit
 from rankwise.model_selection import search
+from rankwise.model_selection.digests import digest
 
+# The parameters of the fits that are compared, beside alpha and the half-life.
+SHARED = ("link", "ties", "order_effect", "feature_alpha", "tol", "max_iter", "intervals")
 # Default candidates: standard deviations of the prior, and half-lives as fractions of the span of dates.
 PRIOR_SDS = (0.125, 0.25, 0.5, 1.0, 2.0, 4.0)
 FRACTIONS = (1.0, 1 / 2, 1 / 4, 1 / 8, 1 / 16, 1 / 32)
@@ -136,7 +138,7 @@ class BradleyTerryCV(BaseEstimator):
         self.alphas_ = _alphas(self.alphas, votes.size(slice(None), None))
         folds = folds_of(votes, self.cv)
         candidates = list(product(self.half_lives_, self.alphas_))
-        held_out = VoteFolds(partial(self._log_loss, votes), candidates, folds)
+        held_out = VoteFolds(self, votes, candidates, folds)
         searching = search.Search("log_loss", callback=self.callback)
         choice = searching.choose(held_out, np.arange(float(len(candidates))))
         self.cv_errors_ = choice.errors.reshape(len(self.half_lives_), len(self.alphas_), len(folds))
@@ -154,11 +156,13 @@ class BradleyTerryCV(BaseEstimator):
         return self
 
     def _plain(self, alpha: float | None, half_life: float | None, **more: Any) -> BradleyTerry:
-        shared = ("link", "ties", "order_effect", "feature_alpha", "tol", "max_iter", "intervals")
-        options = {name: getattr(self, name) for name in shared}
+        options = {name: getattr(self, name) for name in SHARED}
         return BradleyTerry(alpha, half_life=half_life, **options, **more)
 
-    def _log_loss(self, votes: VoteTable, half_life: float | None, alpha: float | None, fold: Fold) -> float:
+    def log_loss_of(
+        self, votes: VoteTable, half_life: float | None, alpha: float | None, fold: Fold
+    ) -> float:
+        """Return the log loss of the votes that a fold holds out, by a fit to its other votes."""
         train, test = fold
         if alpha is not None:
             alpha = votes.scaled(alpha, train, half_life)
@@ -200,17 +204,23 @@ class BradleyTerryCV(BaseEstimator):
 class VoteFolds(search.HeldOut):
     """The log loss of held-out votes, in periods or folds, of candidates by their numbers."""
 
-    def __init__(self, log_loss: Callable[..., float], candidates: list[Any], folds: list[Fold]):
-        self._log_loss, self._candidates, self._folds = log_loss, candidates, folds
+    def __init__(self, model: BradleyTerryCV, votes: VoteTable, candidates: list[Any], folds: list[Fold]):
+        self._model, self._votes, self._candidates, self._folds = model, votes, candidates, folds
 
     def errors(self, values: FloatArray) -> Iterator[FloatArray]:
         """Yield the log losses of each candidate: shape (1, n_folds)."""
         for half_life, alpha in (self._candidates[int(value)] for value in values):
-            yield np.array([[self._log_loss(half_life, alpha, fold) for fold in self._folds]])
+            yield np.array(
+                [[self._model.log_loss_of(self._votes, half_life, alpha, fold) for fold in self._folds]]
+            )
 
-    def identity(self) -> dict[str, Any]:
-        """Return the candidates, and the number of votes of each fold."""
-        return {"candidates": self._candidates, "votes": [len(train) for train, _ in self._folds]}
+    def identity(self, digested: bool = True) -> dict[str, Any]:
+        """Return the candidates, the parameters of the model, and a digest of the votes and the folds."""
+        found = {"candidates": self._candidates} | {name: getattr(self._model, name) for name in SHARED}
+        votes = self._votes
+        if digested:
+            found["digest"] = digest(votes.columns, votes.days, votes.clusters, votes.features, self._folds)
+        return found
 
 
 def folds_of(votes: VoteTable, cv: Any) -> list[Fold]:

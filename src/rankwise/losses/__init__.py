@@ -7,7 +7,7 @@ from rankwise.losses.hinge import Hinge
 from rankwise.losses.huber_hinge import HuberHinge
 from rankwise.losses.least_squares import LeastSquares
 from rankwise.losses.logistic import Logistic
-from rankwise.losses.registry import LOSSES, formula_of, loss_class, loss_over
+from rankwise.losses.registry import LOSSES, OBJECTIVES, formula_of, has_log_odds, loss_class, loss_over
 from rankwise.losses.squared_hinge import SquaredHinge
 
 # Registers the sums of clicks with the functions that the losses call.
@@ -15,6 +15,7 @@ importlib.import_module("rankwise.losses.click_sums")
 
 __all__ = [
     "LOSSES",
+    "OBJECTIVES",
     "Hinge",
     "HuberHinge",
     "LeastSquares",
@@ -24,6 +25,7 @@ __all__ = [
     "Smooth",
     "SquaredHinge",
     "formula_of",
+    "has_log_odds",
     "loss_class",
     "loss_over",
 ]

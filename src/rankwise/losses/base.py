@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -20,6 +21,8 @@ from rankwise.preferences.ranking import Ranking
 
 # The keywords of every loss, which say how it is summed.
 OPTIONS = ("average", "counting", "n_threads")
+# What a loss is over.
+DATA = ("self", "preferences", "labels")
 
 
 @dataclass
@@ -140,7 +143,7 @@ class PairwiseLoss(ABC):
         """The parameters of the loss itself: keywords of its class that are none of every loss."""
         known = signature(type(self).__init__).parameters.values()
         names = [one.name for one in known if one.kind in (one.KEYWORD_ONLY, one.POSITIONAL_OR_KEYWORD)]
-        own = [name for name in names if name not in ("self", "preferences", *OPTIONS)]
+        own = [name for name in names if name not in (*DATA, *OPTIONS)]
         missing = [name for name in own if not hasattr(self, name)]
         if missing:
             raise TypeError(f"{type(self).__name__} must store its parameter {missing[0]!r} under this name.")
@@ -154,9 +157,18 @@ class PairwiseLoss(ABC):
         """Return the loss with the same parameters over other preferences."""
         return self.maker()(preferences, **options)
 
+    @property
+    def title(self) -> str:
+        """The name of the loss in words, with its parameters."""
+        words = re.sub("(?<=[a-z])(?=[A-Z])", " ", type(self).__name__).capitalize()
+        return f"{words} loss" + (f" ({self._given})" if self._given else "")
+
     def __repr__(self) -> str:
-        given = ", ".join(f"{name}={value!r}" for name, value in self.parameters.items())
-        return f"{type(self).__name__}({given})"
+        return f"{type(self).__name__}({self._given})"
+
+    @property
+    def _given(self) -> str:
+        return ", ".join(f"{name}={value!r}" for name, value in self.parameters.items())
 
     @abstractmethod
     def value_and_coefficients(self, scores: ArrayLike) -> tuple[float, FloatVector]:

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from sklearn.model_selection import KFold, check_cv
 
 from rankwise.core.checks import as_array, check_count, is_constant
 from rankwise.model_selection.splits import QueryKFold
@@ -86,8 +87,6 @@ class FoldRows:
         queries (rows, if there are no queries) at random, or explicit pairs that share rows; anything else is
         passed to scikit-learn's `check_cv` and splits `y` by `qid`.
         """
-        from sklearn.model_selection import KFold, check_cv  # which takes long to import
-
         if isinstance(cv, Integral):  # shuffled, as the order of rows may be periodic or drift
             check_count("cv", cv)
             pairs = self.held_out[0].pair_folds(int(cv), seed)

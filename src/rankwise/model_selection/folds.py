@@ -18,6 +18,7 @@ from rankwise.core.states import State, joined, nested, part_of
 from rankwise.core.types import FloatArray, FloatVector
 from rankwise.core.warn import warn_caller
 from rankwise.data.design import Design
+from rankwise.model_selection.digests import digest
 from rankwise.model_selection.fold_rows import Fold, FoldRows, PairFold, Parts, Validation, rows_held_out_once
 from rankwise.model_selection.scoring import as_scoring
 from rankwise.model_selection.search import HeldOut
@@ -121,11 +122,14 @@ class Folds(HeldOut):
         if n_done < len(values):
             yield from self._refitted(values[n_done:])
 
-    def identity(self) -> dict[str, Any]:
-        """Return the model and the data in numbers and words."""
+    def identity(self, digested: bool = True) -> dict[str, Any]:
+        """Return the model and the data in numbers and words; rows elsewhere have no digest."""
+        X = self.problem.X
         known = {name: value for name, value in self.model.get_params().items() if name not in FREE}
         plain = {name: value for name, value in known.items() if isinstance(value, str | int | float)}
-        data = {"rows": list(self.problem.X.shape), "pairs": self.held_out[0].n_pairs}
+        data = {"rows": list(X.shape), "pairs": self.held_out[0].n_pairs}
+        if digested and not isinstance(X, Design):
+            data["digest"] = digest(X, self.held_out, self.splits)
         words = {"model": type(self.model).__name__, "scoring": self.scoring, "folds": len(self.splits)}
         return words | data | plain | {"loss": repr(getattr(self.model, "loss", None))}
 

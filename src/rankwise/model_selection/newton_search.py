@@ -71,9 +71,9 @@ class NewtonLeftOut(HeldOut):
             found = self._steps.scores_without(alpha, self._solved(alpha), self._folds)
             yield [(self.folds.held_out, found[None])]
 
-    def identity(self) -> dict[str, Any]:
+    def identity(self, digested: bool = True) -> dict[str, Any]:
         """Return the model and the data in numbers and words."""
-        return self.folds.identity()
+        return self.folds.identity(digested)
 
     def state(self) -> State:
         """Return the weights of the alphas so far."""

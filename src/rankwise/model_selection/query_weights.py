@@ -40,7 +40,7 @@ def scores_without_fold(
     """
     n_alphas, (n, n_outputs) = penalties.shape[1], spectrum.rotated.shape
     scores = np.empty((n_alphas, len(Phi), n_outputs))
-    progress = Progress("Leaving queries out", len(folds), verbose)
+    progress = Progress("Leaving folds out", len(folds), verbose)
     for fold, shifts in zip(folds, penalties, strict=True):
         held_out = HeldOut([Phi[block.rows] @ spectrum.vectors for block in fold], fold)
         if spectrum.eigenvalues.sum() - held_out.trace() < LITTLE * spectrum.eigenvalues.sum():

@@ -46,8 +46,11 @@ class HeldOut:
         """Yield the errors of each value in turn: shape (n_outputs, n_units), NaN for what is not judged."""
         raise NotImplementedError
 
-    def identity(self) -> dict[str, Any]:
-        """Return the model and the data in numbers and words: a checkpoint of others is refused."""
+    def identity(self, digested: bool = True) -> dict[str, Any]:
+        """Return the model and the data in numbers and words: a checkpoint of others is refused.
+
+        Unless `digested` is False, a digest of the data and of what is held out is among them.
+        """
         return {}
 
     def state(self) -> State | None:

@@ -9,6 +9,7 @@ from numpy.typing import ArrayLike
 
 from rankwise.core.checks import as_vector
 from rankwise.core.types import FloatVector
+from rankwise.losses import PairwiseLoss
 from rankwise.objectives._objective import PairwiseObjective
 from rankwise.objectives._sets import Rows
 from rankwise.preferences import Preferences
@@ -32,7 +33,7 @@ class CatBoostObjective(PairwiseObjective):
 
     preferences: Preferences
 
-    def __init__(self, preferences: Preferences, loss: str, *, baseline: ArrayLike | None, **options: Any):
+    def __init__(self, preferences: Preferences, loss: Any, *, baseline: ArrayLike | None, **options: Any):
         if preferences is None:
             raise ValueError(
                 "preferences must be given to objectives.catboost: CatBoost's labels are row numbers."
@@ -104,7 +105,7 @@ class CatBoostMetric:
 
 def catboost(
     preferences: Preferences,
-    loss: str = "squared_hinge",
+    loss: str | PairwiseLoss = "squared_hinge",
     *,
     average: str = "queries",
     validation: Any = None,

@@ -5,12 +5,9 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike
 
-from rankwise.core.checks import check_choice
 from rankwise.core.types import FloatVector
-from rankwise.losses import LOSSES, LeastSquares, PairwiseLoss
+from rankwise.losses import OBJECTIVES, PairwiseLoss, loss_over
 from rankwise.preferences import Preferences
-
-OBJECTIVES: dict[str, type[PairwiseLoss]] = {**LOSSES, "least_squares": LeastSquares}
 
 # The smallest Hessian of a row, as a fraction of the mean: boosters divide by sums of Hessians.
 FLOOR = 1e-6
@@ -32,7 +29,7 @@ class PairwiseGradient:
     Parameters
     ----------
     preferences : Preferences
-    loss : "squared_hinge", "logistic", "hinge" or "least_squares"
+    loss : "squared_hinge", "logistic", "hinge", "huber_hinge", "least_squares" or an object
     average : "queries" or "pairs"
         The mean over queries of each query's mean, or the mean over all pairs.
     n_threads : int
@@ -47,13 +44,12 @@ class PairwiseGradient:
     def __init__(
         self,
         preferences: Preferences,
-        loss: str = "squared_hinge",
+        loss: str | PairwiseLoss = "squared_hinge",
         *,
         average: str = "queries",
         n_threads: int = 1,
     ):
-        check_loss(loss)
-        self.loss = OBJECTIVES[loss](preferences, average=average, n_threads=n_threads)
+        self.loss = loss_over(loss, preferences, OBJECTIVES, average=average, n_threads=n_threads)
 
     def __call__(self, scores: ArrayLike) -> tuple[FloatVector, FloatVector]:
         """Return the gradient and the diagonal of the Hessian at the scores; each of shape (n_rows,)."""
@@ -66,8 +62,3 @@ class PairwiseGradient:
         hessian *= scale
         gradient *= scale
         return gradient, hessian
-
-
-def check_loss(loss: str) -> None:
-    """Raise an error if no loss has this name."""
-    check_choice(loss, "loss", tuple(OBJECTIVES))

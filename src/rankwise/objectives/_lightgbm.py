@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from rankwise.core.types import FloatVector
+from rankwise.losses import PairwiseLoss
 from rankwise.objectives._objective import NAME, PairwiseObjective
 from rankwise.objectives._sets import Rows
 from rankwise.preferences import Preferences
@@ -34,7 +35,7 @@ class LightGBMObjective(PairwiseObjective):
 
 def lightgbm(
     preferences: Preferences | None = None,
-    loss: str = "squared_hinge",
+    loss: str | PairwiseLoss = "squared_hinge",
     *,
     average: str = "queries",
     validation: Any = None,
@@ -55,7 +56,7 @@ def lightgbm(
     preferences : Preferences, optional
         Preferences of the training rows. By default, rows are ranked within groups by the labels passed to
         LightGBM, which stores them as float32. With preferences, the labels have no effect.
-    loss : "squared_hinge", "logistic", "hinge" or "least_squares"
+    loss : "squared_hinge", "logistic", "hinge", "huber_hinge", "least_squares" or an object
         The targets of least squares are the differences of labels, or the magnitudes of pairs.
     average : "queries" or "pairs"
         The mean over queries of each query's mean, or the mean over all pairs; applies to loss and metric.

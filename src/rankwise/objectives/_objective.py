@@ -12,7 +12,8 @@ from sklearn.exceptions import UndefinedMetricWarning
 from rankwise.core.checks import check_choice
 from rankwise.core.types import FloatVector
 from rankwise.evaluation.pair_measures import ranking_error
-from rankwise.objectives._gradient import PairwiseGradient, check_loss
+from rankwise.losses import OBJECTIVES, PairwiseLoss, loss_class
+from rankwise.objectives._gradient import PairwiseGradient
 from rankwise.objectives._sets import Memory, Rows, RowSets
 from rankwise.preferences import Preferences
 from rankwise.preferences.base import AVERAGES
@@ -26,13 +27,13 @@ class PairwiseObjective:
     def __init__(
         self,
         preferences: Preferences | None = None,
-        loss: str = "squared_hinge",
+        loss: str | PairwiseLoss = "squared_hinge",
         *,
         average: Any = "queries",
         validation: Any = None,
         n_threads: int = 1,
     ):
-        check_loss(loss)
+        loss_class(loss, OBJECTIVES)
         check_choice(average, "average", AVERAGES)
         if not (preferences is None or isinstance(preferences, Preferences)):
             raise ValueError(

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from rankwise.core.types import FloatVector
+from rankwise.losses import PairwiseLoss
 from rankwise.objectives._objective import NAME, PairwiseObjective
 from rankwise.objectives._sets import Rows
 from rankwise.preferences import Preferences
@@ -48,7 +49,7 @@ class XGBoostMetric:
 
 def xgboost(
     preferences: Preferences | None = None,
-    loss: str = "squared_hinge",
+    loss: str | PairwiseLoss = "squared_hinge",
     *,
     average: str = "queries",
     validation: Any = None,

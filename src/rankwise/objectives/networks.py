@@ -6,23 +6,22 @@ from dataclasses import dataclass
 from typing import Any
 
 from rankwise.core.checks import check_choice, check_count
-from rankwise.losses import PairwiseLoss
+from rankwise.losses import OBJECTIVES, PairwiseLoss, loss_class, loss_over
 from rankwise.losses.least_squares import COSTS
-from rankwise.objectives._gradient import OBJECTIVES, check_loss
 from rankwise.preferences.base import AVERAGES, Preferences
 
 
 @dataclass(frozen=True)
 class NamedLoss:
-    """A loss with checked options, to be applied to preferences."""
+    """A loss, by name or as an object, with checked options, to be applied to preferences."""
 
-    name: str
+    loss: Any
     average: str
     cost: str
     n_threads: int
 
     def __post_init__(self) -> None:
-        check_loss(self.name)
+        loss_class(self.loss, OBJECTIVES)
         check_choice(self.average, "average", AVERAGES)
         check_choice(self.cost, "cost", COSTS)
         check_count("n_threads", self.n_threads)
@@ -30,15 +29,15 @@ class NamedLoss:
     def of(self, preferences: Preferences) -> PairwiseLoss:
         """Return the mean loss over the pairs of `preferences`."""
         options: dict[str, Any] = {"average": self.average, "n_threads": self.n_threads}
-        if self.name == "least_squares":
+        if isinstance(self.loss, str) and self.loss == "least_squares":
             options["cost"] = self.cost
-        return OBJECTIVES[self.name](preferences, **options)
+        return loss_over(self.loss, preferences, OBJECTIVES, **options)
 
 
 def torch(
     preferences: Preferences | None = None,
     *,
-    loss: str = "logistic",
+    loss: str | PairwiseLoss = "logistic",
     average: str = "queries",
     cost: str = "magnitude",
     n_threads: int = 1,
@@ -55,7 +54,7 @@ def torch(
     preferences : Preferences, optional
         Used by every call `module(scores)`, if the rows are always the same; labels are then sorted once.
         For a single call, pass a `Preferences`, such as a slice of one, as `y`.
-    loss : "logistic", "squared_hinge", "hinge" or "least_squares"
+    loss : "logistic", "squared_hinge", "hinge", "huber_hinge", "least_squares" or an object
         See `rankwise.losses`.
     average : "queries" or "pairs"
         The mean over the queries of the batch of each query's mean, or the mean over all its pairs.

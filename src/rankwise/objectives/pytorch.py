@@ -30,7 +30,7 @@ class PairLoss(torch.nn.Module):
 
     def extra_repr(self) -> str:
         """Return the options for the repr of the module."""
-        options = f"loss={self.named.name!r}, average={self.named.average!r}"
+        options = f"loss={self.named.loss!r}, average={self.named.average!r}"
         return options if self.loss is None else f"{self.loss.preferences!r}, {options}"
 
     def forward(self, scores: Any, y: Any = None, qid: Any = None, sample_weight: Any = None) -> Any:

@@ -3,19 +3,42 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.stats import t
 
-from rankwise.core.text import listed, table
+from rankwise.core.results import Column, HasTable, ResultTable
+from rankwise.core.text import listed
 from rankwise.core.types import FloatArray, FloatVector, IntVector
 from rankwise.preferences.click_log import ClickLog
 
 
-@dataclass(frozen=True)
-class Propensities:
+class Position(NamedTuple):
+    """The propensity of a position, with its interval and counts."""
+
+    position: float
+    value: float
+    low: float
+    high: float
+    linked: bool
+    n_shown: int
+    n_clicks: int
+
+
+COLUMNS = (
+    Column("position", format="g"),
+    Column("value", format=".3f", title="propensity"),
+    Column("low", format=".3f", title="from", missing="-"),
+    Column("high", format=".3f", title="to", missing="-"),
+    Column("n_shown", format=",", title="shown"),
+    Column("n_clicks", format=",", title="clicked"),
+)
+
+
+@dataclass(frozen=True, repr=False)
+class Propensities(HasTable):
     """The probability that users examine each position, relative to the first one.
 
     Attributes
@@ -55,23 +78,19 @@ class Propensities:
             raise ValueError(f"The curve has no position {unknown[0]:g}; it has {known}.")
         return self.value[np.searchsorted(self.position, wanted)]
 
+    @property
+    def table(self) -> ResultTable[Position]:
+        """The curve, one row per position."""
+        columns = (getattr(self, name).tolist() for name in Position._fields)
+        title = f"Propensities relative to the first position, {100 * self.level:g}% intervals"
+        note = "" if self.linked.all() else "Positions without an interval are not linked to the first one."
+        return ResultTable(map(Position, *columns), COLUMNS, title=title, note=note)
+
     def to_frame(self) -> Any:
         """Return the curve as a pandas frame, one row per position."""
         import pandas as pd
 
-        names = ("position", "value", "low", "high", "linked", "n_shown", "n_clicks")
-        return pd.DataFrame({name: getattr(self, name) for name in names})
-
-    def __str__(self) -> str:
-        header = ["position", "propensity", f"{100 * self.level:g}% interval", "shown", "clicked"]
-        lines = []
-        for number, place in enumerate(self.position):
-            span = (
-                f"{self.low[number]:.3f} to {self.high[number]:.3f}" if self.linked[number] else "not linked"
-            )
-            counts = [f"{counts[number]:,}" for counts in (self.n_shown, self.n_clicks)]
-            lines.append([str(place), f"{self.value[number]:.3f}", span, *counts])
-        return "\n".join(table(header, lines, 0))
+        return pd.DataFrame(list(self.table))
 
 
 def as_curve(

@@ -11,6 +11,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from rankwise.core.time_limit import check_time
+
 
 @dataclass
 class State:
@@ -98,6 +100,7 @@ class Monitor:
 
         `iteration` is its number, if not one more than that of the last one.
         """
+        check_time()
         iteration = self.iteration + 1 if iteration is None else iteration
         self.coef = coef  # the best so far, if the run has to be abandoned
         shown = coef.view()
