@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from copy import copy
 from dataclasses import dataclass
 from itertools import combinations
@@ -9,6 +10,7 @@ from numbers import Integral
 from typing import Any, ClassVar
 
 import numpy as np
+import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import check_is_fitted
 
@@ -184,7 +186,7 @@ class BaseCurveRanker(PairProbability, PairwiseRanker):
         curves = self._new_curves(weighing_columns(problem))
         return Space(curves.design(problem.X, thread_count(self.n_jobs)), curves)
 
-    def fits(self, problem: Problem, hint: bool = False, alone: bool = False) -> PairwiseFits:
+    def fits(self, problem: Problem, hint: bool = False, alone: bool = False) -> CurveFits:
         """Return the fits of curves and interactions to a problem, for any alpha."""
         solver = chosen_solver(self.loss, self.solver)
         columns = weighing_columns(problem)
@@ -192,7 +194,7 @@ class BaseCurveRanker(PairProbability, PairwiseRanker):
         pairs = self._interactions(curves, problem, solver)
         curves = CurveMap(curves.features.with_pairs(columns, pairs), curves.directions)
         space = Space(curves.design(problem.X, thread_count(self.n_jobs)), curves)
-        return PairwiseFits(self, space, problem, solver)
+        return CurveFits(self, space, problem, solver)
 
     def _new_curves(self, columns: Columns) -> CurveMap:
         features = CurveFeatures(**self._feature_parameters())
@@ -392,11 +394,16 @@ class CurveMap:
         axes = {name: getattr(self.features, name) for name in AXES}
         return Tables(values_=tables[:n_features], pair_values_=tables[n_features:], **axes)
 
+    @property
+    def shapes(self) -> list[tuple[int, ...]]:
+        """The shape of each table."""
+        axes, coarse = self.features.axes, self.features.pair_axes
+        of_pairs = [(coarse[j].size, coarse[k].size) for j, k in self.features.pairs_]
+        return [*((axis.size,) for axis in axes), *of_pairs]
+
     def tables(self, entries: FloatVector) -> list[FloatArray]:
         """Return the entries of each table, as a matrix for a pair."""
-        axes, coarse = self.features.axes, self.features.pair_axes
-        shapes: list[tuple[int, ...]] = [(axis.size,) for axis in axes]
-        shapes += [(coarse[j].size, coarse[k].size) for j, k in self.features.pairs_]
+        shapes = self.shapes
         ends = np.cumsum([int(np.prod(shape)) for shape in shapes])[:-1]
         parts = [part.copy() for part in np.split(entries, ends)]
         for part, direction in zip(parts, self.directions, strict=False):
@@ -404,10 +411,25 @@ class CurveMap:
                 part[:-1] = direction * np.maximum.accumulate(direction * part[:-1])
         return [part.reshape(shape) for part, shape in zip(parts, shapes, strict=True)]
 
+    def entries(self, X: Any) -> sp.csr_array:
+        """Return the entries of rows in the tables."""
+        n_entries = sum(int(np.prod(shape)) for shape in self.shapes)
+        return self.features.entries(X, np.ones(n_entries, dtype=bool))
+
     def scores(self, X: Any, coef: FloatArray, n_threads: int = 1) -> FloatArray:
         """Score rows by several functions, given by their entries: shape (n_rows, n_functions)."""
-        met = np.ones(coef.shape[-1], dtype=bool)
-        return self.features.entries(X, met) @ coef.T
+        return self.entries(X) @ coef.T
+
+
+class CurveFits(PairwiseFits):
+    """The fits of curves; the rows to score are sought in the bins once for all alphas."""
+
+    def scores(self, alphas: FloatVector, rows: Any) -> Iterator[FloatArray]:
+        """Score other rows by the fit for each alpha in turn: shape (1, n_rows)."""
+        curves = self.space.features
+        assert isinstance(curves, CurveMap)
+        entries = curves.entries(rows)
+        return ((entries @ self.space.dual_coef(one.coef[None]).T).T for one in self.compared(alphas))
 
 
 def weighing_columns(problem: Problem) -> Columns:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from numpy.typing import ArrayLike
@@ -14,6 +14,7 @@ from rankwise.estimators.parameters import (
     Callback,
     Candidates,
     Comparison,
+    CrossValidation,
     CurveParameters,
     Jobs,
     Randomness,
@@ -22,8 +23,9 @@ from rankwise.estimators.parameters import (
 from rankwise.model_selection.folds import Folds
 from rankwise.model_selection.tunable import Problem
 
-# From this number of rows on there are three folds: each fold bins its rows and has fits of its own.
+# From these numbers of rows on there are fewer folds, as each bins its rows and has fits of its own.
 MANY_ROWS, FOLDS_OF_MANY = 5000, 3
+VERY_MANY_ROWS, FOLDS_OF_VERY_MANY = 20_000, 2
 # The tolerance of their fits: certified fits choose the same alpha, in twice the time.
 COMPARED_TOL = 1e-2
 
@@ -50,8 +52,9 @@ class CurveRankerCV(
         Candidates; by default powers of ten relative to the scale of the data, visited as in `RankSVMCV`.
         At the first, the range of the scores is about one margin.
     cv : int, splitter or iterable of (train, test), optional
-        By default five folds, or three from 5,000 rows on. An int assigns queries (rows, if there are no
-        queries) to folds at random, the same in each fit unless `random_state` changes.
+        By default five folds, three from 5,000 rows on, or two from 20,000 rows on. An int assigns queries
+        (rows, if there are no queries) to folds at random, the same in each fit unless `random_state`
+        changes.
     scoring : str, callable or scikit-learn scorer, optional
         The measure to choose alpha by, as in `RankSVMCV`.
     loss, n_bins, ... :
@@ -74,9 +77,13 @@ class CurveRankerCV(
 
     plain = CurveRanker
 
+    cv: CrossValidation = field(default=None, kw_only=True)
+
     def default_folds(self, n_rows: int) -> int:
-        """Return five folds, or three of many rows."""
-        return FOLDS_OF_MANY if n_rows >= MANY_ROWS else DEFAULT_FOLDS
+        """Return five folds, three of many rows, or two of very many."""
+        if n_rows < MANY_ROWS:
+            return DEFAULT_FOLDS
+        return FOLDS_OF_MANY if n_rows < VERY_MANY_ROWS else FOLDS_OF_VERY_MANY
 
     def _held_out(self, problem: Problem, y: Any, qid: ArrayLike | None) -> Folds:
         folds = super()._held_out(problem, y, qid)
