@@ -14,6 +14,9 @@ from rankwise.datasets import make_ranking
 from rankwise.losses import Hinge, HuberHinge, LeastSquares, Logistic, SquaredHinge
 from rankwise.solvers import solve_bundle, solve_newton
 from rankwise.solvers.conjugate_gradients import solve_conjugate_gradients
+from rankwise.solvers.hull_certificate import HullStoppingRule, Penalty
+from rankwise.solvers.hull_interior_point import solve_interior_point as solve_hull
+from rankwise.solvers.hull_program import hull_program
 from rankwise.solvers.interior_point import solve_interior_point
 from rankwise.solvers.least_squares import solve_dual, solve_primal
 from rankwise.solvers.unpenalised import solve_unpenalised
@@ -25,7 +28,7 @@ METHODS = {"Ranking": 26, "BaseRanker": 14, "Preferences": 25}
 PRIVATE_CROSSINGS = 8
 DUPLICATES_PER_1000_LINES = 1.6
 # Functions, files and the deepest chain of calls.
-WALKS = {"RankSVM": (186, 32, 17), "RankLogisticCV": (297, 44, 30)}
+WALKS = {"RankSVM": (187, 30, 17), "RankLogisticCV": (298, 41, 30)}
 
 
 class Elsewhere:
@@ -159,6 +162,17 @@ def test_solvers_of_rows_in_memory_ask_for_what_is_stated_and_nothing_else(name)
     here = solve(as_design(X), loss, 1e-2, tol=1e-6)
     assert there.status == here.status == "converged"
     np.testing.assert_allclose(there.coef, here.coef, rtol=1e-5)
+
+
+@pytest.mark.parametrize("smoothed", [False, True])
+def test_the_solver_of_hulls_asks_for_what_is_stated_and_nothing_else(smoothed):
+    X, y = rows_and_labels()
+    codes = np.digitize(y, np.quantile(y, [1 / 3, 2 / 3]))
+    program = hull_program(codes, np.array([[1, 0], [2, 1]]))
+    penalty, rule = Penalty(1e-2, np.eye(4) if smoothed else None), HullStoppingRule(1e-6, 1.0)
+    there = ContractDesign(X, ("X", "weighted_squares"), elsewhere=False)
+    for rows in (there, as_design(X)):
+        assert solve_hull(rows, program, penalty, rule=rule)[1].status == "converged"
 
 
 # Who may know what

@@ -18,10 +18,9 @@ from sklearn.linear_model import LogisticRegression
 from rankwise import BradleyTerry, ModelFileError, _native, load_model, save_model
 from rankwise.leaderboard import base
 from rankwise.leaderboard.comparisons import Comparisons
-from rankwise.leaderboard.item_model import decrement_gap
 from rankwise.leaderboard.links import link_of
 from rankwise.leaderboard.matches import ages_of
-from rankwise.leaderboard.newton import minimised
+from rankwise.leaderboard.newton import decrement_gap, minimised
 from rankwise.leaderboard.pair_model import PairModel
 from rankwise.leaderboard.table import critical_value, rank_ranges
 from reference import match_loss
@@ -445,7 +444,7 @@ def test_a_long_ladder_may_reach_far_without_a_penalty():
 
 def test_an_early_stop_warns_with_the_gap():
     a, b, result, _ = drawn()
-    with pytest.warns(ConvergenceWarning, match="Stopped after max_iter=2 iterations with a gap of"):
+    with pytest.warns(ConvergenceWarning, match="Stopped by max_iter after 2 iterations with a gap of"):
         model = BradleyTerry(max_iter=2).fit(a, b, outcome=result)
     best = BradleyTerry().fit(a, b, outcome=result).objective_
     assert best <= model.objective_ <= best + model.gap_

@@ -25,9 +25,9 @@ from rankwise.data.design import as_design
 from rankwise.data.precision import Precision, rounding_terms
 from rankwise.losses import Hinge, PiecewiseLinear, SquaredHinge
 from rankwise.losses.base import LossBounds
-from rankwise.solvers import Monitor, solve_bundle
+from rankwise.solvers import Monitor, solve_bundle, solve_newton
 from rankwise.solvers.certificate import StoppingRule, certified_gap, remaining_tolerance
-from rankwise.solvers.errors import ErrorModel, quotient, suboptimality
+from rankwise.solvers.errors import ErrorModel, Errors, quotient, suboptimality
 from rankwise.solvers.hull_certificate import HullOptimum, Penalty
 from rankwise.solvers.run import finalise
 
@@ -588,3 +588,23 @@ def test_centred_rows_have_the_products_of_the_differences(kind):
         design.weighted_spread(np.ones(40)), np.append(spread, 0.0), rtol=1e-12, atol=1e-12
     )
     assert design.column_scale().max() < 2
+
+
+def test_the_bounds_allow_for_the_errors_of_gradients_and_planes(monkeypatch):
+    assert suboptimality(0.5, 1.0, 0.0, Errors(0.0, 0.1)) == pytest.approx(0.1**2 / 2.0)
+    assert suboptimality(0.5, 1.0, 0.3, Errors(0.05, 0.1)) == pytest.approx(0.4**2 / 2.0 + 0.05)
+    X = np.random.default_rng(0).normal(size=(30, 3))
+    loss = Hinge(Preferences.from_scores(X[:, 0]))
+    exact = solve_bundle(as_design(X), loss, 1e-2, tol=1e-6)
+    monkeypatch.setattr(ErrorModel, "plane", lambda *_: 1e-3)
+    inexact = solve_bundle(as_design(X), loss, 1e-2, tol=1e-6)
+    assert inexact.gap >= 1e-3 > exact.gap
+
+
+@pytest.mark.parametrize(("solve", "loss"), [(solve_newton, SquaredHinge), (solve_bundle, Hinge)])
+def test_a_start_that_is_worse_than_zero_is_not_taken(solve, loss):
+    X = np.random.default_rng(0).normal(size=(30, 3))
+    of = loss(Preferences.from_scores(X[:, 0]))
+    found = solve(as_design(X), of, 1e-2, start=np.array([-50.0, 0.0, 0.0]), max_iter=0)
+    assert not found.coef.any()
+    assert found.objective == pytest.approx(of.at_zero)

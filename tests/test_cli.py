@@ -577,7 +577,7 @@ def test_quiet_commands_print_nothing_and_warnings_are_notes(folder, tmp_path, c
         "1e-9",
     ]
     assert main(train) == 0
-    assert capsys.readouterr().err.startswith("rankwise: warning: Stopped after max_iter=")
+    assert capsys.readouterr().err.startswith("rankwise: warning: Stopped by max_iter after ")
     assert run(capsys, *train)["converged"] is False
     for command in (
         train,

@@ -4,8 +4,7 @@ import argparse
 
 import pytest
 
-from rankwise.cli.arguments import UsageError
-from rankwise.cli.combinations import COMBINATIONS, check_combinations, flag
+from rankwise.cli.arguments import COMBINATIONS, UsageError, check_combinations, flag
 from rankwise.cli.main import build_parser
 
 PAIRS = [

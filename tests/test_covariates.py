@@ -6,6 +6,7 @@ import warnings
 import numpy as np
 import pandas as pd
 import polars as pl
+import pyarrow as pa
 import pytest
 from scipy.optimize import minimize
 from scipy.stats import t
@@ -192,7 +193,7 @@ def test_a_confounder_is_removed_from_the_scores():
 def test_every_form_has_the_same_effects_and_its_names():
     a, b, result, Z = drawn(ties=0.1)
     columns = {"length": Z[:, 0], "side": Z[:, 1].astype(int)}
-    given = [columns, pd.DataFrame(columns), pl.DataFrame(columns)]
+    given = [columns, pd.DataFrame(columns), pl.DataFrame(columns), pa.table(columns)]
     models = [BradleyTerry().fit(a, b, outcome=result, covariates=one) for one in given]
     names = ["covariate length", "covariate side"]
     for model in models:

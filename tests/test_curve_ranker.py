@@ -570,7 +570,7 @@ def test_rows_of_weight_zero_do_not_matter(kind, options):
 def test_tables_of_more_rows_have_fewer_folds(monkeypatch):
     search = CurveRankerCV()
     assert [search.default_folds(n_rows) for n_rows in (4999, 5000, 19_999, 20_000)] == [5, 3, 3, 2]
-    monkeypatch.setattr("rankwise.estimators.curve_ranker_cv.MANY_ROWS", len(X))
+    monkeypatch.setattr("rankwise.estimators.curve_ranker.MANY_ROWS", len(X))
     for cv, n_folds in ((None, 3), (4, 4)):
         assert CurveRankerCV(cv=cv).fit(X, Y, qid=QID).cv_errors_.shape[1] == n_folds
 

@@ -17,6 +17,7 @@ from rankwise.estimators.base import BaseRanker
 from rankwise.estimators.inputs import read_rows
 from rankwise.estimators.parameters import Strength, option
 from rankwise.io.model_file import load_model, save_model
+from rankwise.leaderboard import BradleyTerry
 
 KINDS = [getattr(estimators, name) for name in estimators.__all__]
 RANKERS = [kind for kind in KINDS if issubclass(kind, BaseRanker)]
@@ -143,6 +144,26 @@ def test_a_new_estimator_has_a_model_file(shifted, tmp_path):
     np.testing.assert_array_equal(loaded.predict(X), model.predict(X))
     model.mean_ = "far"
     assert "mean_" in list(undeclared(model))
+
+
+class BiasedBradleyTerry(BradleyTerry):
+    """A leaderboard of its own, with one attribute more."""
+
+    stored: ClassVar = {"bias_": Value((float,), required=True)}
+
+
+def test_a_new_leaderboard_has_a_model_file_that_only_its_command_reads(monkeypatch, tmp_path, capsys):
+    monkeypatch.setattr(estimators, "BiasedBradleyTerry", BiasedBradleyTerry, raising=False)
+    monkeypatch.setattr(estimators, "__all__", [*estimators.__all__, "BiasedBradleyTerry"])
+    model, path = BiasedBradleyTerry().fit(["x", "y", "x"], ["y", "z", "z"]), tmp_path / "model.json"
+    model.bias_ = 0.5
+    save_model(model, path)
+    loaded = load_model(path)
+    assert (type(loaded), loaded.bias_) == (BiasedBradleyTerry, 0.5)
+    assert loaded.leaderboard() == model.leaderboard()
+    assert main(["leaderboard", str(path)]) == 0
+    assert main(["predict", str(path), "rows.txt"]) != 0
+    assert "scores named items, not rows; use `rankwise leaderboard`" in capsys.readouterr().err
 
 
 def test_a_new_estimator_trains_in_the_shell(shifted, tmp_path):

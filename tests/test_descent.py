@@ -11,8 +11,7 @@ from sklearn.base import clone
 from rankwise import OrdinalSVMCV, RankLogisticCV, RankSVM, RankSVMCV
 from rankwise.data.design import as_design
 from rankwise.datasets import make_ranking
-from rankwise.estimators.fold_descents import FoldDescents
-from rankwise.estimators.pairwise import PairwiseRanker
+from rankwise.estimators.pairwise import FoldDescents, PairwiseRanker
 from rankwise.losses import LOSSES
 from rankwise.model_selection import QueryKFold
 from rankwise.model_selection.tunable import Problem

@@ -315,7 +315,7 @@ def test_warm_start_continues():
 
 
 def test_a_start_from_a_sample_leads_to_the_same_solution(monkeypatch):
-    monkeypatch.setattr("rankwise.solvers.pairs.MIN_ROWS", 100)
+    monkeypatch.setattr("rankwise.solvers.registry.MIN_ROWS", 100)
     for problem in ("global", "queries split"):
         y, columns = PROBLEMS[problem]
         for name in ("hinge", "squared hinge"):
@@ -323,7 +323,7 @@ def test_a_start_from_a_sample_leads_to_the_same_solution(monkeypatch):
 
 
 def test_workers_take_a_sample_themselves(client, monkeypatch):
-    monkeypatch.setattr("rankwise.solvers.pairs.MIN_ROWS", 100)
+    monkeypatch.setattr("rankwise.solvers.registry.MIN_ROWS", 100)
     assert_same_fit(MODELS["hinge"], dask_rows(), Y)
 
 

@@ -6,6 +6,7 @@ import warnings
 import numpy as np
 import pandas as pd
 import polars as pl
+import pyarrow as pa
 import pytest
 from sklearn.exceptions import ConvergenceWarning
 
@@ -149,7 +150,7 @@ def test_ctrl_c_and_max_iter_warn_with_the_gap():
     with pytest.warns(InterruptedWarning, match="Interrupted after 1 iteration"):
         model = fitted(drawn(), callback=stop)
     assert np.isfinite([(row.low, row.high) for row in model.leaderboard()]).all()
-    with pytest.warns(ConvergenceWarning, match="Stopped after max_iter=1 iteration"):
+    with pytest.warns(ConvergenceWarning, match="Stopped by max_iter after 1 iteration"):
         fitted(drawn(), max_iter=1)
 
 
@@ -223,7 +224,8 @@ def test_tables_are_joined_by_id():
         .fit(names[a], names[b], outcome=human, judge_outcome=judge)
         .leaderboard()
     )
-    for tables in ((by_human, by_judge), (half, by_judge), (pl.from_pandas(half), pl.from_pandas(by_judge))):
+    both = half, by_judge
+    for tables in ((by_human, by_judge), both, map(pl.from_pandas, both), map(pa.Table.from_pandas, both)):
         columns = join_duels(*tables)
         assert np.array_equal(columns["outcome"], human, equal_nan=True)
         model = PredictionPoweredBradleyTerry()

@@ -8,8 +8,8 @@ import pytest
 from scipy.linalg import eigvalsh
 
 from rankwise import RankRLS, RankSVM
-from rankwise.core import eigen
-from rankwise.core.eigen import eigh, interruptible
+from rankwise.solvers import spectrum
+from rankwise.solvers.spectrum import eigh, interruptible
 
 
 def matrices(n):
@@ -31,9 +31,9 @@ def test_models_are_the_same_with_and_without_a_thread(monkeypatch):
     X = np.random.default_rng(0).normal(size=(40, 3))
     y = X[:, 0] + X[:, 1] ** 2
     for model in (RankSVM(kernel="rbf"), RankRLS(kernel="rbf"), RankRLS(solver="primal")):
-        monkeypatch.setattr(eigen, "LARGE", 0)
+        monkeypatch.setattr(spectrum, "LARGE", 0)
         found = model.fit(X, y).predict(X)
-        monkeypatch.setattr(eigen, "LARGE", 10**9)
+        monkeypatch.setattr(spectrum, "LARGE", 10**9)
         np.testing.assert_array_equal(found, model.fit(X, y).predict(X))
 
 

@@ -15,7 +15,7 @@ from rankwise.evaluation.bootstrap import interval
 from rankwise.evaluation.intervals import error_estimate
 from rankwise.evaluation.measures import Scored, named_measure
 from rankwise.plotting import AlphaPathDisplay, ConvergenceDisplay, QueryQualityDisplay
-from rankwise.report.roc import roc
+from rankwise.report.shapes import roc
 from rankwise.report.utility_display import LANE, UtilityAxis
 
 NUMBERS = st.floats(-100, 100).map(lambda value: round(value, 3))

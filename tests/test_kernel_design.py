@@ -9,7 +9,7 @@ from sklearn.metrics.pairwise import laplacian_kernel
 
 from rankwise import Preferences, RankLogistic, RankRLS, RankSVM
 from rankwise.data.design import as_design
-from rankwise.functions import kernel_memory as memory
+from rankwise.functions import kernel_map as memory
 from rankwise.functions.kernel_design import centred_gram
 from rankwise.functions.kernel_map import KernelMap
 from rankwise.functions.kernel_values import kernel_values

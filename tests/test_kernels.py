@@ -16,7 +16,7 @@ from sklearn.metrics.pairwise import pairwise_kernels
 from rankwise.core import memory as core_memory
 from rankwise.core.memory import available_memory
 from rankwise.functions import kernel_distances as distances
-from rankwise.functions import kernel_memory as memory
+from rankwise.functions import kernel_map as memory
 from rankwise.functions import kernel_values as values
 from rankwise.functions.kernel_map import KernelMap
 from rankwise.functions.kernel_values import kernel_scores, kernel_values, resolve_gamma

@@ -391,7 +391,7 @@ def put(*keys):
 HOSTILE = {
     "unknown class": (put("model", "class", "Popen"), "no estimator named 'Popen'"),
     "module path": (put("model", "class", "os.system"), "no estimator named"),
-    "class is a list": (put("model", "class", ["RankSVM"]), "not that of a model"),
+    "class is a list": (put("model", "class", ["RankSVM"]), "no estimator named"),
     "method": (put("model", "attributes", "predict", 1), "'predict' is not the name"),
     "undeclared": (put("model", "attributes", "notes_", 1), "'notes_' is not the name"),
     "dunder": (put("model", "attributes", "__class__", 1), "'__class__' is not the name"),

@@ -11,9 +11,8 @@ from rankwise.data.design import DenseDesign, as_design
 from rankwise.data.precision import UNIT
 from rankwise.losses import Logistic, SquaredHinge
 from rankwise.solvers import solve_newton
-from rankwise.solvers.dual import DualBound
 from rankwise.solvers.errors import ErrorModel, suboptimality
-from rankwise.solvers.newton import Newton
+from rankwise.solvers.newton import DualBound, Newton
 from rankwise.solvers.objective import Objective
 
 LOSSES = {"squared_hinge": SquaredHinge, "logistic": Logistic}

@@ -20,7 +20,7 @@ from rankwise import (
     save_model,
 )
 from rankwise.estimators.cumulative import _fences, cumulative_shares, fit_cumulative
-from rankwise.estimators.ordinal_svm_cv import distance_of_ranks, minus_distance
+from rankwise.estimators.ordinal_svm import distance_of_ranks, minus_distance
 from rankwise.estimators.thresholds import class_weights
 from rankwise.metrics import ranking_error
 from rankwise.model_selection import EdgeOfGridWarning, QueryKFold

@@ -446,7 +446,7 @@ def test_warm_start_and_thread_count():
 
 def test_warnings_name_the_line_of_the_user():
     X, y = data()
-    with pytest.warns(ConvergenceWarning, match="Stopped after max_iter=") as record:
+    with pytest.warns(ConvergenceWarning, match="Stopped by max_iter after ") as record:
         OrdinalSVM(1e-6, tol=1e-9, max_iter=2).fit(X, y)
     assert record[0].filename == __file__
 

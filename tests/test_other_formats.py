@@ -28,7 +28,7 @@ TRUSTED = {
     RankSVM: [SVM],
     RankRLS: ["rankwise.estimators.rank_rls.RankRLS"],
     RankLogistic: ["rankwise.estimators.rank_logistic.RankLogistic"],
-    RankSVMCV: ["rankwise.estimators.rank_svm_cv.RankSVMCV"],
+    RankSVMCV: ["rankwise.estimators.rank_svm.RankSVMCV"],
     OrdinalSVM: ["rankwise.estimators.ordinal_svm.OrdinalSVM"],
     HullRanker: ["rankwise.estimators.hull_ranker.HullRanker"],
     CurveRanker: ["rankwise.estimators.curve_ranker.CurveRanker"],

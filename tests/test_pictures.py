@@ -52,7 +52,7 @@ from rankwise.report.marks import (
     named_bars,
     rows_axis,
 )
-from rankwise.report.roc import labels_picture, roc, roc_picture
+from rankwise.report.shapes import labels_picture, roc, roc_picture
 from rankwise.report.survival_display import curves_by_score
 from rankwise.report.utility_display import UtilityAxis
 

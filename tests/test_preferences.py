@@ -18,7 +18,7 @@ from rankwise import NoPairsError, Preferences, RankRLS, RankSVM, metrics, pair_
 from rankwise.core.checks import as_labels
 from rankwise.losses import pair_sums
 from rankwise.losses.pair_sums import misordered_weight, violated_weight
-from rankwise.preferences import row_order
+from rankwise.preferences import ranking
 from rankwise.preferences.ranking import Ranking
 from strategies import cases
 
@@ -58,7 +58,7 @@ def test_rows_of_sorted_queries_are_put_in_order_block_by_block(rows, block_rows
     qid, y, weight = map(list, zip(*sorted(rows, key=lambda row: row[0]), strict=True))
     weight = weight if weighted else None
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(row_order, "BLOCK_ROWS", block_rows)
+        patch.setattr(ranking, "BLOCK_ROWS", block_rows)
         preferences = Ranking(
             np.array(y, dtype=float),
             np.unique(qid, return_inverse=True)[1],

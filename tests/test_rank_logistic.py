@@ -226,7 +226,7 @@ def test_the_allowance_for_rounding_covers_the_sums_over_bins(labels, spread, m)
 def test_max_iter_and_warm_start():
     X, y, qid = data()
     model = RankLogistic(1e-5, tol=1e-9, max_iter=2, warm_start=True)
-    with pytest.warns(ConvergenceWarning, match="Stopped after max_iter=") as record:
+    with pytest.warns(ConvergenceWarning, match="Stopped by max_iter after ") as record:
         model.fit(X, y, qid=qid)
     assert record[0].filename == __file__
     first = model.objective_

@@ -372,7 +372,7 @@ def test_duplicated_rows_make_a_singular_kernel_that_works():
 
 def test_memory_is_refused_before_it_is_allocated(monkeypatch):
     X, y, qid = data(60)
-    monkeypatch.setattr("rankwise.functions.kernel_memory.available_memory", lambda: 30_000)
+    monkeypatch.setattr("rankwise.functions.kernel_map.available_memory", lambda: 30_000)
     with pytest.raises(
         MemoryError, match=r"60 rows with 60 basis rows needs .* kB .*n_components=15 would fit"
     ):
@@ -812,7 +812,7 @@ def test_ctrl_c_keeps_the_best_model_and_warns(loss):
 @pytest.mark.parametrize("loss", LOSSES)
 def test_max_iter_warns(loss):
     X, y, qid = data()
-    with pytest.warns(ConvergenceWarning, match="Stopped after max_iter=") as record:
+    with pytest.warns(ConvergenceWarning, match="Stopped by max_iter after ") as record:
         model = RankSVM(1e-5, loss=loss, tol=1e-9, max_iter=2).fit(X, y, qid=qid)
     assert record[0].filename == __file__
     assert model.n_iter_ == 2

@@ -134,8 +134,8 @@ def test_the_loss_of_zero_scores_and_its_bounds_are_those_of_memory(no_driver, k
 
 
 def test_a_start_from_a_sample_is_drawn_on_the_workers(no_driver, monkeypatch):
-    monkeypatch.setattr("rankwise.solvers.pairs.MIN_ROWS", 100)
-    monkeypatch.setattr("rankwise.solvers.pairs.FRACTION", 0.5)
+    monkeypatch.setattr("rankwise.solvers.registry.MIN_ROWS", 100)
+    monkeypatch.setattr("rankwise.solvers.registry.FRACTION", 0.5)
     model = MODELS["squared hinge"]
     there, here = clone(model).fit(ROWS, column(Y), qid=column(QID)), clone(model).fit(X, Y, qid=QID)
     np.testing.assert_allclose(there.coef_, here.coef_, atol=1e-5)

@@ -3,6 +3,7 @@
 import numpy as np
 import pandas as pd
 import polars as pl
+import pyarrow as pa
 import pytest
 import sklearn
 from sklearn.compose import make_column_transformer
@@ -165,6 +166,9 @@ def test_rows_of_a_frame_with_booleans_are_explained():
     frame = pd.DataFrame({"a": rng.normal(size=40), "b": rng.random(40) < 0.5})
     model = RankSVM().fit(frame, frame.a + frame.b)
     names, parts = rankwise.explain_pair(model, frame.iloc[0], frame.iloc[1])
+    table = pa.Table.from_pandas(frame)
+    _, equal = rankwise.explain_pair(model, table.slice(0, 1), table.slice(1, 1))
+    np.testing.assert_array_equal(equal, parts)
     assert names == ["a", "b"]
     first, second = (frame.iloc[k].to_numpy(dtype=float) for k in (0, 1))
     np.testing.assert_allclose(parts, model.coef_ * (first - second))

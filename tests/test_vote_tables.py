@@ -6,9 +6,10 @@ import json
 import numpy as np
 import pandas as pd
 import polars as pl
+import pyarrow as pa
 import pytest
 
-from rankwise import BradleyTerry
+from rankwise import BradleyTerry, CrowdBradleyTerry
 from rankwise.cli.main import main
 
 WINNERS = np.array(["model_a", "model_b", "tie", "tie (bothbad)"])
@@ -41,6 +42,7 @@ def test_an_arena_table_is_understood():
     forms = [
         frame,
         pl.from_pandas(frame),
+        pa.Table.from_pandas(frame),
         frame.to_dict("list"),
         frame.assign(winner=frame.winner.str.upper()),
     ]
@@ -75,7 +77,8 @@ def test_unknown_outcomes_are_named_with_their_row():
 
 @pytest.mark.filterwarnings("ignore:cluster has 3 values")
 @pytest.mark.parametrize(
-    "convert", [lambda frame: frame, pl.from_pandas, lambda frame: frame.to_dict("list")]
+    "convert",
+    [lambda frame: frame, pl.from_pandas, pa.Table.from_pandas, lambda frame: frame.to_dict("list")],
 )
 def test_other_columns_are_given_by_name(convert):
     frame = arena()
@@ -90,6 +93,8 @@ def test_other_columns_are_given_by_name(convert):
     assert named.leaderboard() == expected.leaderboard()
     assert named.effects() == expected.effects()
     assert named.covariate_names_ == ["length", "side"]
+    judged = CrowdBradleyTerry().fit(convert(frame), judge="user")
+    assert judged.leaderboard() == CrowdBradleyTerry().fit(frame, judge=frame.user).leaderboard()
     one = BradleyTerry().fit(convert(frame), cluster="user", covariates="length")
     both = BradleyTerry().fit(frame, cluster=frame.user, covariates={"length": frame.length})
     assert one.leaderboard() == both.leaderboard()

@@ -27,6 +27,8 @@ if TYPE_CHECKING:
         PredictionPoweredBradleyTerry as PredictionPoweredBradleyTerry,
         RankLogistic as RankLogistic,
         RankLogisticCV as RankLogisticCV,
+        RankPlackettLuce as RankPlackettLuce,
+        RankPlackettLuceCV as RankPlackettLuceCV,
         RankRLS as RankRLS,
         RankRLSCV as RankRLSCV,
         RankSVM as RankSVM,

@@ -13,10 +13,9 @@ import numpy as np
 from rankwise.cli.arguments import UsageError
 from rankwise.cli.dask import check_dask_address, dask_client
 from rankwise.cli.data import Data, features_of_tables, read_data, take_columns_of
-from rankwise.cli.grades import agreement_with
 from rankwise.cli.output import Console
 from rankwise.cli.predict import scored_run, written_chunks
-from rankwise.cli.scores import model_scores, take_categories
+from rankwise.cli.scores import agreement_with, model_scores, take_categories
 from rankwise.core.backends import in_memory
 from rankwise.core.checks import as_array
 from rankwise.core.memory import human_bytes
@@ -24,7 +23,7 @@ from rankwise.core.pipelines import scales_queries
 from rankwise.distributed.client import current_engine
 from rankwise.distributed.file_parts import file_parts
 from rankwise.distributed.row_parts import pickled_size
-from rankwise.evaluation.predicted_grades import predicts_grades
+from rankwise.evaluation.models import predicts_grades
 from rankwise.io.table_formats import is_table
 
 # Why some models need each query in one file.

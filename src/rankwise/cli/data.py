@@ -12,9 +12,8 @@ from typing import Any
 
 import numpy as np
 
-from rankwise.cli.arguments import UsageError
+from rankwise.cli.arguments import UsageError, flag, is_given
 from rankwise.cli.clicks import click_columns, click_preferences
-from rankwise.cli.combinations import flag, is_given
 from rankwise.cli.mixed import has_levels, is_mixed, mixed_rows
 from rankwise.cli.model_options import methods
 from rankwise.cli.row_names import document_ids, has_row_names, id_column, names_of_rows

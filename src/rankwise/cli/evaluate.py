@@ -179,7 +179,7 @@ class RowsInMemory:
 
     def agreement(self, number: int) -> Any:
         """Return the agreement of the grades that a model predicts, None if it predicts none."""
-        from rankwise.cli.grades import agreement_of
+        from rankwise.cli.scores import agreement_of
 
         return agreement_of(self.rankings[number], self.data, self.options)
 

@@ -18,10 +18,11 @@ from rankwise.estimators import (
     PredictionPoweredBradleyTerry,
 )
 from rankwise.io.atomic import atomic_write
-from rankwise.io.model_file import LEADERBOARDS, load_model, save_model
+from rankwise.io.model_file import load_model, save_model
 from rankwise.io.model_layout import is_model_file
 from rankwise.io.tables import read_text_columns
 from rankwise.leaderboard import judge_table, leaderboards_by, pair_table, ratings_over_time
+from rankwise.leaderboard.base import BaseLeaderboard
 from rankwise.leaderboard.matches import KNOWN_COLUMNS, layout_of
 from rankwise.report.leaderboard import leaderboard_page
 
@@ -105,7 +106,7 @@ def loaded(options: argparse.Namespace) -> Any:
                 f"--{name.replace('_', '-')} cannot be used with a model, which is already fitted."
             )
     model = load_model(options.matches)
-    if type(model).__name__ not in LEADERBOARDS:
+    if not isinstance(model, BaseLeaderboard):
         raise ValueError(f"{options.matches!r} scores rows, not named items; use `rankwise predict`.")
     return model
 

@@ -9,8 +9,7 @@ from typing import NoReturn
 
 from rankwise import __version__
 from rankwise.cli import demo, evaluate, export, leaderboard, predict, rank, report, summary, train, tune
-from rankwise.cli.arguments import UsageError, files_of
-from rankwise.cli.combinations import check_combinations
+from rankwise.cli.arguments import UsageError, check_combinations, files_of
 from rankwise.cli.files import check_files
 from rankwise.cli.interruption import InterruptedRunError, Interruption, exit_code
 from rankwise.cli.output import Console, complain, leave_output, sentence

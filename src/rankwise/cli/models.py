@@ -18,8 +18,9 @@ from rankwise.cli.model_options import choices_of, declared_options, methods
 from rankwise.core.pipelines import has_probabilities
 from rankwise.data.query_scaler import QueryScaler
 from rankwise.distributed import fit_steps
-from rankwise.io.model_file import LEADERBOARDS, ModelFileError, load_model, save_model
+from rankwise.io.model_file import ModelFileError, load_model, save_model
 from rankwise.io.svmrank import read_svmrank_model
+from rankwise.leaderboard.base import BaseLeaderboard
 from rankwise.model_selection.scoring import as_scoring
 
 # The scalers that treat each query by itself.
@@ -251,7 +252,7 @@ def load_any_model(path: str) -> Any:
     if is_svmrank_model(path):
         return read_svmrank_model(path)
     model = load_model(path)
-    if type(model).__name__ in LEADERBOARDS:
+    if isinstance(model, BaseLeaderboard):
         raise ModelFileError(f"{path!r} scores named items, not rows; use `rankwise leaderboard`.")
     return model
 

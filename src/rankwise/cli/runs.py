@@ -103,8 +103,13 @@ def add_run_options(parser: argparse.ArgumentParser, positionals: tuple[argparse
 def evaluate_runs(options: argparse.Namespace, console: Console) -> None:
     """Read, measure, compare."""
     from rankwise.cli.report import distinct_names
-    from rankwise.evaluation.runs import RUN_MEASURES, JudgedRuns, compare_judged, evaluation_of_run
-    from rankwise.evaluation.search_measures import search_measures
+    from rankwise.evaluation.runs import (
+        RUN_MEASURES,
+        JudgedRuns,
+        compare_judged,
+        evaluation_of_run,
+        search_measures,
+    )
     from rankwise.io.trec import read_qrels, read_run
 
     if [options.qrels, *options.run_files].count("-") > 1:

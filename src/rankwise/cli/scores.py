@@ -1,8 +1,11 @@
-"""The scores of a model, or of a file of scores."""
+"""The scores of a model, or of a file of scores, and the grades that a model predicts."""
 
 from __future__ import annotations
 
 import argparse
+import csv
+import io
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -13,12 +16,11 @@ from rankwise.cli.models import load_any_model
 from rankwise.cli.training import require_rows
 from rankwise.core.pipelines import before_last_step, has_probabilities, last_step, scales_queries
 from rankwise.core.text import plural
+from rankwise.evaluation.grades import GradeAgreement, grade_agreement
+from rankwise.evaluation.models import predicts_grades
 
 if TYPE_CHECKING:
     from rankwise.cli.data import Data
-import csv
-import io
-from collections.abc import Callable
 
 
 class ScoreSource:
@@ -187,3 +189,26 @@ def csv_lines(rows: list[Any]) -> str:
     text = io.StringIO()
     csv.writer(text, lineterminator="\n").writerows(rows)
     return text.getvalue()
+
+
+def agreement_of(ranking: ScoreSource, data: Data, options: argparse.Namespace) -> GradeAgreement | None:
+    """Return the agreement of the grades that a model predicts, None if it predicts none."""
+    model = ranking.model
+    if not predicts_grades(model):
+        return None
+    predicted = model_scores(model, data.rows_for(model), data.qid, labels=True)
+    return agreement_with(model, data.y, predicted, data.qid, options)
+
+
+def agreement_with(
+    model: Any, y: Any, predicted: Any, qid: Any, options: argparse.Namespace
+) -> GradeAgreement:
+    """Return the agreement of predicted grades with labels."""
+    labels, classes = labels_for(model, y, options), last_step(model).classes_
+    words = classes.dtype.kind in "UO"
+    return grade_agreement(
+        labels,
+        predicted,
+        categories=options.categories if words else np.union1d(labels, classes).tolist(),
+        cluster=qid,
+    )

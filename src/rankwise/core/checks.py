@@ -90,7 +90,7 @@ def check_features(scale: NDArray[np.float64], names: Any = None) -> None:
 
 
 def as_array(values: Any) -> NDArray[Any]:
-    """Return lists, pandas and polars columns, arrays and columns of a backend as a numpy array."""
+    """Return lists, columns of frames, arrays and columns of a backend as a numpy array."""
     values = in_memory(values)
     if hasattr(values, "to_numpy"):
         return values.to_numpy()

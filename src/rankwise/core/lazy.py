@@ -28,7 +28,7 @@ def lazy_imports(package: str) -> tuple[Callable[[str], Any], Callable[[], list[
         if home == package:
             homes |= {f"{package}.{name}": [name] for name in names}
         else:
-            homes[home] = names
+            homes[home] = [*homes.get(home, []), *names]
     get, listed = lazy_names(package, homes)
     return get, listed, listed()
 

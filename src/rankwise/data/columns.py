@@ -7,6 +7,7 @@ missing value is NaN.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from datetime import UTC, date, datetime, time
 from typing import Any
 
@@ -38,6 +39,18 @@ def column_names(X: Any) -> list[Any] | None:
         return list(nw.from_native(X, eager_only=True).columns)
     names = getattr(X, "columns", None)  # of pandas, of which several may be equal, or of a frame on Dask
     return None if names is None else list(names)
+
+
+def columns_by_name(table: Any) -> dict[Any, Any] | None:
+    """Return the columns of a frame of any library, or of a mapping; None for other values.
+
+    Examples
+    --------
+    >>> columns_by_name({"winner": ["x"], "loser": ["y"]})
+    {'winner': ['x'], 'loser': ['y']}
+    """
+    names = list(table) if isinstance(table, Mapping) else column_names(table)
+    return None if names is None else {name: table[name] for name in names}
 
 
 def kind_of(column: Any) -> str:

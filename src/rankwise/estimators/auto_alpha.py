@@ -61,8 +61,8 @@ def _shape(X: Any) -> tuple[int, int]:
 
 def cv_for(model: Any, X: Any, y: Any, qid: Any) -> int | str | None:
     """Return the `cv` of the search: queries left out, or None for folds, or one fold per query of few."""
-    n_queries = _n_ranked(y, qid)
-    if n_queries > 1 and issubclass(loss_class(model.loss), Smooth) and _can_leave_out(model, X):
+    n_queries, loss = _n_ranked(y, qid), loss_class(model.loss)
+    if n_queries > 1 and issubclass(loss, Smooth) and loss.is_of_pairs and _can_leave_out(model, X):
         return "leave-query-out"
     return n_queries if 1 < n_queries < DEFAULT_FOLDS else None
 

@@ -10,7 +10,7 @@ from sklearn.pipeline import Pipeline
 
 from rankwise.core.types import FloatArray, FloatVector
 from rankwise.estimators import RankLogistic
-from rankwise.estimators.auto_choice import combined, eligible, errors_of
+from rankwise.estimators.auto_choice import by_error, combined, eligible
 from rankwise.estimators.model_scores import ModelScores
 from rankwise.evaluation.intervals import Estimate
 from rankwise.preferences import Preferences
@@ -38,7 +38,7 @@ class Blend:
     def __init__(self, race: Race):
         self._race = race
         best: dict[str, Trial] = {}
-        for trial in sorted(eligible(race.trials), key=lambda one: float(np.nanmean(errors_of(one.results)))):
+        for trial, _ in by_error([(trial, trial.results) for trial in eligible(race.trials)]):
             best.setdefault(trial.candidate.family, trial)
         self._n_folds = min(len(trial.results) for trial in best.values())
         self._finalists = list(best.values())

@@ -33,7 +33,7 @@ from rankwise.losses import Hinge
 from rankwise.model_selection.grids import margin_alphas
 from rankwise.model_selection.tunable import Fit, Fits, Problem, Space
 from rankwise.preferences import Preferences
-from rankwise.preferences.outputs import is_preferences_list
+from rankwise.preferences.base import is_preferences_list
 from rankwise.solvers import InterruptedWarning
 from rankwise.solvers.endings import warn_of_ending
 

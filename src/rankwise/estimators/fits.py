@@ -30,7 +30,7 @@ from rankwise.model_selection.tunable import Fit, Problem, Space
 from rankwise.preferences import Preferences
 from rankwise.solvers import SOLVERS, Descent, Monitor, SolverResult, descent_of
 from rankwise.solvers.bounded_planes import BoundedPlanes
-from rankwise.solvers.pairs import pairwise_loss, solve_pairs
+from rankwise.solvers.registry import pairwise_loss, solve_pairs
 
 if TYPE_CHECKING:
     from rankwise.estimators.base import BaseRanker
@@ -226,9 +226,10 @@ class PairwiseFits:
                 self.keep(model, result)
             yield model
 
-    def keep(self, model: BaseRanker, result: SolverResult) -> None:
+    def keep(self, model: PairwiseRanker, result: SolverResult) -> None:
         """Store one of these fits in a model."""
         model.store(Fit(self.space.function(result.coef), result, self.solver))
+        model.finish(self, result)
 
 
 class Course:

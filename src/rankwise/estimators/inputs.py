@@ -17,6 +17,7 @@ from rankwise.core.pipelines import require_same_columns
 from rankwise.core.text import plural
 from rankwise.core.types import FloatVector
 from rankwise.core.warn import warn_caller
+from rankwise.data.columns import column_names
 from rankwise.data.design import Design
 from rankwise.data.frames import one_row, with_days
 from rankwise.data.hints import hint_at_queries
@@ -25,7 +26,7 @@ from rankwise.functions.kernel_parameters import is_linear
 from rankwise.model_selection.fold_rows import Validation
 from rankwise.model_selection.tunable import Problem
 from rankwise.preferences import Preferences, as_preferences
-from rankwise.preferences.outputs import is_preferences_list
+from rankwise.preferences.base import is_preferences_list
 
 if TYPE_CHECKING:
     from rankwise.estimators.base import BaseRanker
@@ -205,7 +206,7 @@ def labels_alone(y: Any, qid: ArrayLike | None) -> Any:
 
 def read_row(model: BaseRanker, row: Any, name: str) -> FloatVector:
     """Return one row as a vector with the features of the fit."""
-    names = getattr(row, "columns", getattr(row, "index", None))
+    names = getattr(row, "index", None) if (columns := column_names(row)) is None else columns
     expected = getattr(model, "feature_names_in_", None)
     if expected is not None and names is not None and not callable(names) and list(names) != list(expected):
         raise ValueError(f"The features of {name} must be those of the fit, in the same order.")

@@ -12,8 +12,7 @@ from sklearn.preprocessing import StandardScaler
 from rankwise.core.checks import as_codes
 from rankwise.core.pipelines import before_last_step, last_step, scales_queries, takes_queries
 from rankwise.core.types import FloatArray
-from rankwise.data.level_contrasts import LevelContrasts
-from rankwise.data.table_encoder import TableEncoder
+from rankwise.data.table_encoder import LevelContrasts, TableEncoder
 from rankwise.estimators.base import positions_within
 from rankwise.estimators.scaling import composed, scaling_of
 from rankwise.estimators.weights import encoder_of, output_names, pair_errors, pair_parts

@@ -13,8 +13,7 @@ from numpy.typing import ArrayLike
 from rankwise.core.pipelines import before_last_step, last_step
 from rankwise.core.types import FloatArray, IntArray
 from rankwise.data.frames import one_row
-from rankwise.data.level_contrasts import LevelContrasts
-from rankwise.data.table_encoder import TableEncoder
+from rankwise.data.table_encoder import LevelContrasts, TableEncoder
 from rankwise.estimators.scaling import folded, scaling_of
 from rankwise.evaluation.models import matrix_of
 from rankwise.evaluation.names import feature_names, numbered_names

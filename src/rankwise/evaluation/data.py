@@ -12,9 +12,8 @@ from rankwise.core.checks import as_array, as_codes, as_labels, declared_order, 
 from rankwise.core.pipelines import last_step
 from rankwise.core.text import plural
 from rankwise.core.types import FloatArray, IntArray
-from rankwise.evaluation.models import is_scores, scores_of
+from rankwise.evaluation.models import is_scores, orders_classes, scores_of
 from rankwise.evaluation.names import model_name
-from rankwise.evaluation.predicted_grades import orders_classes
 from rankwise.evaluation.scored import Scored
 from rankwise.preferences import Preferences
 

@@ -22,7 +22,7 @@ from rankwise.evaluation.in_parts import (
     measured_in_parts,
 )
 from rankwise.evaluation.measures import Choice, Measured, Metric, evaluated
-from rankwise.evaluation.predicted_grades import predicts_grades
+from rankwise.evaluation.models import predicts_grades
 
 
 @dataclass(frozen=True)

@@ -22,10 +22,9 @@ from rankwise.core.pipelines import scales_queries
 from rankwise.core.types import FloatArray, IntArray
 from rankwise.data.rows import joined
 from rankwise.evaluation.data import EvaluationData
-from rankwise.evaluation.label_facts import LabelFacts
 from rankwise.evaluation.measures import OF_GRAPH, Choice, Metric
-from rankwise.evaluation.models import is_scores, scores_of
-from rankwise.evaluation.predicted_grades import predicted_grades, predicts_grades
+from rankwise.evaluation.models import is_scores, predicted_grades, predicts_grades, scores_of
+from rankwise.evaluation.registry import LabelFacts
 from rankwise.preferences import Preferences
 
 

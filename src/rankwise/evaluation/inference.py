@@ -318,7 +318,7 @@ class Inference(HasTable):
             f"{self.loss}, alpha={self.alpha:g}{debiased}: {plural(self.n_pairs, 'pair')}, "
             f"{plural(self.n_units, 'independent ' + self.unit)}{few}, {100 * level:g}% intervals"
         )
-        return ResultTable(rows, COLUMNS, title=title, note="\n".join(self.notes))
+        return ResultTable(rows, COLUMNS, title=title, note=" ".join(self.notes))
 
     @property
     def notes(self) -> list[str]:
@@ -469,10 +469,10 @@ def infer(
     return Inference(
         coef=weights, covariance=(covariance + covariance.T) / 2,
         names=names if contrasts is None else [f"contrast {k + 1}" for k in range(len(R))],
-        unit=units.kind, n_units=n_units, degrees=degrees, alpha=alpha,
-        loss=loss.title, n_pairs=loss.preferences.n_pairs,
-        is_debiased=debias, has_probabilities=isinstance(loss, Logistic), labels=found.units.labels,
-        changes=changes, freedom=freedom, by_scales=changes_by_scales(leaving, found, combined),
+        unit=units.kind, n_units=n_units, degrees=degrees, alpha=alpha, loss=loss.title,
+        n_pairs=loss.preferences.n_pairs, is_debiased=debias, has_probabilities=isinstance(loss, Logistic),
+        labels=found.units.labels, changes=changes, freedom=freedom,
+        by_scales=changes_by_scales(leaving, found, combined),
     )  # fmt: skip
 
 

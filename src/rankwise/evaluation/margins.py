@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike
 
 from rankwise.core.checks import as_labels, as_they_are, as_vector
 from rankwise.core.types import FloatVector
-from rankwise.evaluation.predicted_grades import orders_classes
+from rankwise.evaluation.models import orders_classes
 from rankwise.functions.kernel_parameters import is_linear, kernel_map_of
 from rankwise.preferences import Preferences
 

@@ -27,9 +27,16 @@ from rankwise.evaluation.intervals import (
     mean_estimate,
     units_of,
 )
-from rankwise.evaluation.label_facts import LabelFacts
 from rankwise.evaluation.ranked_rows import Undefined, check_undefined
-from rankwise.evaluation.registry import KINDS, Kind, Measure, Metric, named_measure, parsed_measure
+from rankwise.evaluation.registry import (
+    KINDS,
+    Kind,
+    LabelFacts,
+    Measure,
+    Metric,
+    named_measure,
+    parsed_measure,
+)
 from rankwise.evaluation.scored import Scored
 from rankwise.preferences import NoPairsError, Preferences
 from rankwise.preferences.order_graph import present_edges

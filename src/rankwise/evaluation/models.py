@@ -1,4 +1,4 @@
-"""The scores of any model, of this library or of scikit-learn."""
+"""The scores and the grades of any model, of this library or of scikit-learn."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import scipy.sparse as sp
 
 from rankwise.core.checks import as_array, as_vector
 from rankwise.core.pipelines import before_last_step, has_probabilities, last_step, scales_queries
-from rankwise.core.types import FloatArray
+from rankwise.core.types import FloatArray, IntArray
 
 
 def is_scores(model: Any) -> bool:
@@ -54,3 +54,22 @@ def _of_two_classes(probability: Any, name: str) -> FloatArray:
             f"{name!r} must give one score per row, but has {probability.shape[1]} classes instead of 2."
         )
     return np.asarray(probability[:, 1])
+
+
+def predicts_grades(model: Any) -> bool:
+    """Return whether a model predicts grades: a utility with boundaries between classes."""
+    ranker = last_step(model)
+    return hasattr(ranker, "thresholds_")
+
+
+def orders_classes(ranker: Any) -> bool:
+    """Return whether a model puts classes in order, so that labels are numbered by them."""
+    return hasattr(ranker, "thresholds_") or hasattr(ranker, "intervals_")
+
+
+def predicted_grades(X: Any, qid: Any, model: Any) -> IntArray:
+    """Return the number of the predicted class of each row."""
+    ranker = last_step(model)
+    number = {value: k for k, value in enumerate(ranker.classes_.tolist())}
+    predicted = ranker.predict(before_last_step(model, X, qid))
+    return np.array([number[value] for value in predicted.tolist()], dtype=np.int64)

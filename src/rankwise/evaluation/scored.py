@@ -11,8 +11,8 @@ import numpy as np
 
 from rankwise.core.types import FloatArray, IntArray
 from rankwise.evaluation.intervals import cluster_of_units
+from rankwise.evaluation.pair_measures import Violations, violations_of
 from rankwise.evaluation.ranked_rows import RankedRows
-from rankwise.evaluation.violations import Violations, violations_of
 from rankwise.preferences import NoPairsError, Preferences
 
 if TYPE_CHECKING:

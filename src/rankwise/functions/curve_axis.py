@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -204,3 +205,40 @@ def line_knots(x: FloatVector, n_bins: int) -> FloatVector:
         return np.zeros(1)
     ranks = np.around((len(known) - 1) * np.linspace(0.0, 1.0, n_bins + 1)).astype(np.int64)
     return np.unique(known[ranks])
+
+
+# With more rows than this, quantiles are those of a sample.
+SAMPLED_ROWS = 1 << 17
+
+
+class Columns:
+    """The columns of checked rows; a feature is given by its place.
+
+    Parameters
+    ----------
+    X : array of shape (n_rows, n_features)
+        NaN is a missing value.
+    """
+
+    def __init__(self, X: FloatArray):
+        self.X = X
+
+    def sample(self, place: int) -> FloatVector:
+        """Return the values of a feature for quantiles, of a sample if there are many rows."""
+        return self._sample[:, place]
+
+    def levels(self, place: int) -> FloatVector:
+        """Return all distinct values of a feature of categories; 0 if all are missing."""
+        x = self.X[:, place]
+        values = np.unique(x[~np.isnan(x)])
+        return values if len(values) else np.zeros(1)
+
+    def counts(self, axes: list[Axis]) -> list[FloatVector]:
+        """Return the number of rows per entry of the axis of each feature."""
+        return [axis.counts(x) for axis, x in zip(axes, self.X.T, strict=True)]
+
+    @cached_property
+    def _sample(self) -> FloatArray:
+        if len(self.X) <= SAMPLED_ROWS:
+            return self.X
+        return self.X[np.random.default_rng(0).choice(len(self.X), SAMPLED_ROWS, replace=False)]

@@ -17,13 +17,13 @@ from rankwise.data.frames import validated_numbers
 from rankwise.data.product import ProductDesign
 from rankwise.functions.curve_axis import (
     Axis,
+    Columns,
     coding_matrix,
     cut_points,
     line_knots,
     table_coding,
     weight_names,
 )
-from rankwise.functions.curve_columns import Columns
 
 SHAPES = ("steps", "lines")
 CODINGS = ("differences", "values")

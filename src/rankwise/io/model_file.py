@@ -15,7 +15,6 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 import sklearn
-from sklearn.base import BaseEstimator
 from sklearn.pipeline import Pipeline
 
 from rankwise import estimators
@@ -35,15 +34,10 @@ from rankwise.io.model_layout import (
 )
 from rankwise.io.model_steps import STEP_NAMES, check_fitted, sample_row, step_from_node, step_to_node
 from rankwise.io.model_values import decode, from_node, to_node
+from rankwise.leaderboard.base import BaseLeaderboard
 
 __all__ = ["ModelFileError", "ModelInfo", "load_model", "model_info", "save_model"]
 
-# Models of items, which have no rows to score.
-LEADERBOARDS: dict[str, type[BaseEstimator]] = {
-    "BradleyTerry": estimators.BradleyTerry,
-    "CrowdBradleyTerry": estimators.CrowdBradleyTerry,
-    "PredictionPoweredBradleyTerry": estimators.PredictionPoweredBradleyTerry,
-}
 # The number of basis rows that are scored when a kernel model is loaded, besides the largest.
 BASIS_ROWS = 16
 
@@ -153,7 +147,7 @@ def load_model(path: str | os.PathLike[str]) -> Any:
         if names is not None and not hasattr(model, "feature_names_in_"):
             last_step(model).feature_names_ = names
         check_attributes(last_step(model))
-        if type(model).__name__ not in LEADERBOARDS:
+        if not isinstance(model, BaseLeaderboard):  # which has no rows to score
             _check_scores(model)
     return model
 
@@ -202,23 +196,21 @@ def _model_to_node(model: Any, contents: Contents) -> dict[str, Any]:
 
 def _class_of(name: Any) -> type[Any] | None:
     """Return the estimator of a name if a file can hold its fits; nothing else is imported or called."""
-    if name in LEADERBOARDS:
-        return LEADERBOARDS[name]
     kind = getattr(estimators, name) if name in estimators.__all__ else None
-    return kind if kind is not None and issubclass(kind, BaseRanker) else None
+    return kind if kind is not None and issubclass(kind, (BaseRanker, BaseLeaderboard)) else None
 
 
-def ranker_names() -> list[str]:
-    """Return the names of the estimators that score rows."""
-    return [name for name in estimators.__all__ if issubclass(getattr(estimators, name), BaseRanker)]
+def names_of(kind: type[Any] | tuple[type[Any], ...]) -> list[str]:
+    """Return the names of the estimators of a kind, such as `BaseRanker`, which scores rows."""
+    return [name for name in estimators.__all__ if issubclass(getattr(estimators, name), kind)]
 
 
 def _ranker_to_node(ranker: Any, contents: Contents, last: bool = True) -> dict[str, Any]:
     kind = type(ranker)
-    if _class_of(kind.__name__) is not kind or (last and kind.__name__ in LEADERBOARDS):
-        accepted = ", ".join([*ranker_names(), *(() if last else LEADERBOARDS)])
+    if _class_of(kind.__name__) is not kind or (last and issubclass(kind, BaseLeaderboard)):
+        accepted = names_of(BaseRanker if last else (BaseRanker, BaseLeaderboard))
         raise ModelFileError(
-            f"the model, or the last step of a Pipeline, must be one of {accepted}; got {ranker!r}"
+            f"the model, or the last step of a Pipeline, must be one of {', '.join(accepted)}; got {ranker!r}"
         )
     check_fitted(ranker)
     if callable(getattr(ranker, "kernel", None)):

@@ -18,7 +18,7 @@ from rankwise.estimators.boosted_base import BaseBoostedRanker
 from rankwise.estimators.curve_ranker import BaseCurveRanker
 from rankwise.estimators.scaling import Scaling, scaling_of
 from rankwise.functions.curve_axis import Axis
-from rankwise.io.model_file import ranker_names
+from rankwise.io.model_file import names_of
 from rankwise.io.trees import Tree, boosted_trees
 
 
@@ -143,8 +143,8 @@ def _steps(model: Any) -> tuple[Any, list[Scaling]]:
     *front, ranker = steps
     if not isinstance(ranker, BaseRanker):
         raise TypeError(
-            f"model must be one of {', '.join(ranker_names())}, or a Pipeline of scalers that ends with "
-            f"one; got {type(ranker).__name__}."
+            f"model must be one of {', '.join(names_of(BaseRanker))}, or a Pipeline of scalers that ends "
+            f"with one; got {type(ranker).__name__}."
         )
     scalers = [step for step in front if step is not None and step != "passthrough"]
     for step in (*scalers, ranker):

@@ -181,14 +181,13 @@ class BradleyTerry(BaseLeaderboard):
         features: Any = None,
         cluster: Any = None,
         covariates: Any = None,
-        judge: Any = None,
     ) -> BradleyTerry:
         """Learn the scores.
 
         Parameters
         ----------
         winner, loser : columns of names, one per match
-            Lists, arrays, pandas or polars columns of any values that can be hashed. A frame (or dict) in
+            Lists, arrays or columns of a frame, of any values that can be hashed. A frame (or dict) in
             place of both has the columns winner and loser, chosen and rejected, model_a, model_b and winner
             (an arena table), or a, b and outcome; weight and date if any. Other arguments may then be
             names of columns: cluster="user", covariates=["length"].
@@ -215,8 +214,6 @@ class BradleyTerry(BaseLeaderboard):
             Units do not matter.
         """
         self._check_parameters()
-        if judge is not None:
-            raise TypeError("BradleyTerry has no judges; CrowdBradleyTerry takes judge.")
         given = {"weight": weight, "outcome": outcome, "date": date, "cluster": cluster}
         given["covariates"] = covariates
         columns = frame_columns(winner, **given) if loser is None else {"a": winner, "b": loser} | given

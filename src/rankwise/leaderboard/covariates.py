@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from rankwise.core.checks import as_array, is_missing
 from rankwise.core.text import plural
 from rankwise.core.types import FloatArray, FloatVector
+from rankwise.data.columns import column_names
 
 
 @dataclass(frozen=True)
@@ -88,8 +89,8 @@ def read_covariates(covariates: Any, length: int, *, is_difference: bool = False
 
 def _columns_of(covariates: Any) -> dict[str, Any]:
     """Return the columns by name; without names, by number."""
-    if hasattr(covariates, "columns") or isinstance(covariates, Mapping):
-        names = list(getattr(covariates, "columns", covariates))
+    names = list(covariates) if isinstance(covariates, Mapping) else column_names(covariates)
+    if names is not None:
         if len(set(map(str, names))) < len(names):
             raise ValueError(f"covariates must have columns of different names; got {names}.")
         return {str(name): covariates[name] for name in names}

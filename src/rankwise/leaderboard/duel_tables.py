@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -10,6 +9,7 @@ import numpy as np
 from rankwise.core.checks import as_they_are
 from rankwise.core.text import listing
 from rankwise.core.types import IntVector
+from rankwise.data.columns import columns_by_name
 from rankwise.leaderboard.matches import numbered, results_of
 
 COLUMNS = ("a", "b", "outcome")
@@ -23,7 +23,7 @@ def join_duels(human: Any, judge: Any, *, on: str = "id") -> dict[str, Any]:
 
     Parameters
     ----------
-    human, judge : pandas or polars frames, or dicts of columns
+    human, judge : frames, or dicts of columns
         With the columns of the id, a, b and outcome.
     on : str
         The column of the id.
@@ -64,15 +64,17 @@ def join_duels(human: Any, judge: Any, *, on: str = "id") -> dict[str, Any]:
 
 def _columns(table: Any, name: str, on: str) -> dict[str, list[Any]]:
     """Return the columns of a table as lists."""
-    if not (isinstance(table, Mapping) or hasattr(table, "columns")):
+    columns = columns_by_name(table)
+    if columns is None:
         raise ValueError(f"{name} must be a frame or a dict of columns; got {type(table).__name__}.")
-    present = list(table) if isinstance(table, Mapping) else list(table.columns)
-    lacking = [column for column in (on, *COLUMNS) if column not in present]
+    lacking = [column for column in (on, *COLUMNS) if column not in columns]
     if lacking:
-        raise ValueError(f"{name} has no column {listing(lacking)}; its columns are {listing(present)}.")
+        raise ValueError(
+            f"{name} has no column {listing(lacking)}; its columns are {listing(list(columns))}."
+        )
     found = {}
     for column in (on, *COLUMNS):
-        values, (codes,) = numbered({f"{column} of {name}": table[column]})
+        values, (codes,) = numbered({f"{column} of {name}": columns[column]})
         named = values.tolist()
         found[column] = [named[code] for code in codes.tolist()]
     if len({len(values) for values in found.values()}) > 1:

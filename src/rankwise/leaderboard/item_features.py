@@ -11,6 +11,7 @@ import numpy as np
 from rankwise.core.checks import as_they_are
 from rankwise.core.text import plural
 from rankwise.core.types import FloatArray
+from rankwise.data.columns import is_frame
 from rankwise.leaderboard.matches import Matches, in_order
 
 
@@ -48,7 +49,7 @@ def _read(features: Any) -> tuple[dict[Any, int], FloatArray, list[Any] | None]:
     """Return the row number of each name, the rows, and the names of the columns if there are any."""
     if isinstance(features, Mapping):
         names, values, columns = list(features), list(features.values()), None
-    elif hasattr(features, "index") and hasattr(features, "columns"):
+    elif is_frame(features) and hasattr(features, "index"):
         names, values, columns = features.index.tolist(), features.to_numpy(), list(features.columns)
     else:
         raise ValueError(

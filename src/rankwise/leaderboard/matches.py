@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from itertools import islice
@@ -18,6 +18,7 @@ from rankwise.core.checks import as_array, as_they_are, as_vector, as_weights, i
 from rankwise.core.text import listed, plural
 from rankwise.core.types import FloatArray, FloatVector, ShortVector
 from rankwise.core.warn import warn_caller
+from rankwise.data.columns import columns_by_name
 from rankwise.leaderboard.covariates import Covariates, read_covariates
 
 # Text of a compact date, and text that ends in a zone after a time.
@@ -85,24 +86,6 @@ class Matches:
         return self.weight is None or bool((self.weight % 1.0 == 0.0).all())
 
 
-def columns_of(frame: Any) -> dict[str, Any]:
-    """Return the columns of a frame, or mapping of columns, by their meaning.
-
-    Examples
-    --------
-    >>> columns_of({"winner": ["x"], "loser": ["y"], "place": ["Turku"]})
-    {'a': ['x'], 'b': ['y']}
-    """
-    present = _names_of(frame)
-    layout = layout_of(present)
-    if layout is None:
-        raise ValueError(
-            f"A frame of matches must have the columns {KNOWN_COLUMNS}; it has "
-            f"{', '.join(map(str, present)) or 'none'}."
-        )
-    return {meaning: frame[name] for meaning, name in layout.items()}
-
-
 def layout_of(present: Sequence[Any]) -> dict[str, str] | None:
     """Return the columns of a table by their meaning, or None if the names of columns do not tell.
 
@@ -118,51 +101,49 @@ def layout_of(present: Sequence[Any]) -> dict[str, str] | None:
     return layout | {name: name for name in others if name in present}
 
 
-def _names_of(frame: Any) -> list[Any]:
-    return list(frame) if isinstance(frame, Mapping) else list(frame.columns)
+def frame_columns(frame: Any, **given: Any) -> dict[str, Any]:
+    """Return the columns of a frame, or mapping of columns, by their meaning, and arguments that are given.
 
-
-def named_columns(frame: Any, given: Mapping[str, Any]) -> dict[str, Any]:
-    """Return arguments that are not None, with names of columns of a frame replaced by the columns.
-
-    A list of names becomes a mapping of covariates, or a list of columns. Other values stay as they are.
+    An argument may name a column of the frame; a list of names becomes a mapping of covariates, or a list of
+    columns. Other values stay as they are.
 
     Examples
     --------
     >>> frame = {"winner": ["x"], "loser": ["y"], "user": ["u"], "length": [3]}
-    >>> named_columns(frame, {"cluster": "user", "covariates": ["length"], "date": None})
-    {'cluster': ['u'], 'covariates': {'length': [3]}}
+    >>> frame_columns(frame, cluster="user", covariates=["length"], date=None)
+    {'a': ['x'], 'b': ['y'], 'cluster': ['u'], 'covariates': {'length': [3]}}
     """
-    present = _names_of(frame)
-    return {
-        argument: _named(frame, present, argument, value)
-        for argument, value in given.items()
-        if value is not None
+    columns = columns_by_name(frame)
+    if columns is None:
+        raise ValueError("loser must be given, unless a frame with both columns is; got None.")
+    layout = layout_of(list(columns))
+    if layout is None:
+        raise ValueError(
+            f"A frame of matches must have the columns {KNOWN_COLUMNS}; it has "
+            f"{', '.join(map(str, columns)) or 'none'}."
+        )
+    named = {argument: _named(columns, argument, value) for argument, value in given.items()}
+    return {meaning: columns[name] for meaning, name in layout.items()} | {
+        argument: value for argument, value in named.items() if value is not None
     }
 
 
-def _named(frame: Any, present: list[Any], argument: str, value: Any) -> Any:
+def _named(columns: dict[Any, Any], argument: str, value: Any) -> Any:
+    """Return the column or columns that an argument names, or the argument."""
     names = [value] if isinstance(value, str) else value
     if not (isinstance(names, list | tuple) and all(isinstance(name, str) for name in names)):
         return value
-    unknown = [name for name in names if name not in present]
+    unknown = [name for name in names if name not in columns]
     if unknown and not isinstance(value, str) and argument != "covariates":
         return value  # labels, one per match
     if unknown:
         raise ValueError(
             f"{argument} names the column {unknown[0]!r}, which the frame does not have; it has "
-            f"{', '.join(map(str, present))}."
+            f"{', '.join(map(str, columns))}."
         )
     if argument == "covariates":
-        return {name: frame[name] for name in names}
-    return frame[value] if isinstance(value, str) else [frame[name] for name in names]
-
-
-def frame_columns(frame: Any, **given: Any) -> dict[str, Any]:
-    """Return the columns of a frame by their meaning, with columns that are given in their place."""
-    if not (hasattr(frame, "columns") or isinstance(frame, dict)):
-        raise ValueError("loser must be given, unless a frame with both columns is; got None.")
-    return columns_of(frame) | named_columns(frame, given)
+        return {name: columns[name] for name in names}
+    return columns[value] if isinstance(value, str) else [columns[name] for name in names]
 
 
 def read_matches(
@@ -210,8 +191,8 @@ def _judges_of(judge: Any, length: int) -> tuple[NDArray[Any], ShortVector]:
 
 def _clusters_of(cluster: Any, length: int) -> tuple[ShortVector, ...]:
     """Return the codes of one column of clusters, or of two: a pair, a frame or an array of two columns."""
-    if hasattr(cluster, "columns"):
-        columns = [cluster[name] for name in cluster.columns]
+    if (by_name := columns_by_name(cluster)) is not None:
+        columns = list(by_name.values())
     elif isinstance(cluster, np.ndarray) and cluster.ndim == 2:
         columns = list(cluster.T)
     elif isinstance(cluster, list | tuple) and cluster and all(map(_is_column, cluster)):

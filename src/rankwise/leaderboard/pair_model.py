@@ -11,8 +11,8 @@ from scipy.sparse.linalg import LinearOperator, cg
 
 from rankwise.core.types import FloatArray, FloatVector
 from rankwise.leaderboard.comparisons import Comparisons, Outcomes
-from rankwise.leaderboard.item_model import decrement_gap
 from rankwise.leaderboard.links.base import Link
+from rankwise.leaderboard.newton import decrement_gap
 
 LARGEST_CONDITION = 1e13
 # Up to this number of parameters systems are solved directly.

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from rankwise.core.checks import as_array, as_they_are
 from rankwise.core.types import FloatVector, IntVector
+from rankwise.data.columns import columns_by_name
 from rankwise.leaderboard.base import BaseLeaderboard
 from rankwise.leaderboard.held_out import HeldOut
 from rankwise.leaderboard.matches import FEWEST_CLUSTERS, days_of, frame_columns, read_matches
@@ -123,7 +124,6 @@ class VoteTable:
 
 def _arrays(column: Any) -> Any:
     """Return a column as an array, and several named ones as a dict of arrays."""
-    if isinstance(column, dict) or hasattr(column, "columns"):
-        names = column if isinstance(column, dict) else column.columns
-        return {name: _arrays(column[name]) for name in names}
+    if (by_name := columns_by_name(column)) is not None:
+        return {name: _arrays(one) for name, one in by_name.items()}
     return as_they_are(column) if isinstance(column, list | tuple) else as_array(column)

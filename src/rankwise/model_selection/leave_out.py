@@ -36,7 +36,7 @@ from rankwise.model_selection.query_weights import scores_without_fold
 from rankwise.model_selection.scoring import held_out_error
 from rankwise.model_selection.splits import QueryKFold
 from rankwise.preferences import NoPairsError, Preferences
-from rankwise.preferences.outputs import is_preferences_list, same_rows
+from rankwise.preferences.base import is_preferences_list, same_rows
 from rankwise.solvers.endings import warn_of_ending
 from rankwise.solvers.least_squares import solve_primal
 from rankwise.solvers.result import SolverResult

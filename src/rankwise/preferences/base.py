@@ -19,7 +19,6 @@ from rankwise.core.types import FloatVector
 if TYPE_CHECKING:  # for editors and type checkers
     from rankwise.preferences import click_pairs, order_graph, pair_list, scores, survival
 
-
 AVERAGES = ("queries", "pairs")
 
 
@@ -270,3 +269,16 @@ def connected_parts(first: NDArray[Any], second: NDArray[Any], n_nodes: int) -> 
     """Return the number of the connected component of each node, given the two ends of each edge."""
     graph = coo_matrix((np.ones(len(first)), (first, second)), shape=(n_nodes, n_nodes))
     return connected_components(graph, directed=False)[1].astype(np.int64)
+
+
+def is_preferences_list(y: Any) -> bool:
+    """Return whether y is a list of preferences, one for each output."""
+    return isinstance(y, list | tuple) and len(y) > 0 and all(isinstance(one, Preferences) for one in y)
+
+
+def same_rows(outputs: Any) -> list[Preferences]:
+    """Return the preferences of each output; all must be among the same rows."""
+    lengths = [output.n_rows for output in outputs]
+    if len(set(lengths)) > 1:
+        raise ValueError(f"All outputs of y must be among the same rows; they have {lengths} rows.")
+    return list(outputs)

@@ -13,9 +13,7 @@ from rankwise.core.types import FloatVector
 from rankwise.core.warn import warn_caller
 from rankwise.preferences.click_log import ClickLog, check_impressions, read_log
 from rankwise.preferences.clicks import Clicks
-from rankwise.preferences.examination_model import from_regression
-from rankwise.preferences.interventions import from_interventions
-from rankwise.preferences.propensities import Propensities
+from rankwise.preferences.propensities import Propensities, from_interventions, from_regression
 
 __all__ = ["estimate_propensities", "from_clicks"]
 

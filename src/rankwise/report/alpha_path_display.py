@@ -11,7 +11,7 @@ from rankwise.core.pipelines import last_step
 from rankwise.core.text import MINUS
 from rankwise.core.types import FloatArray
 from rankwise.evaluation.names import measure_name
-from rankwise.report.display import Display
+from rankwise.report.axes import Display
 from rankwise.report.marks import Axis, Dots, Line, Picture, Rule
 
 RANKING_ERROR = measure_name("error").lower()

@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike
 
 from rankwise.core.checks import check_choice
 from rankwise.core.pipelines import last_step
-from rankwise.report.display import Display
+from rankwise.report.axes import Display
 from rankwise.report.marks import Axis, Dots, Line, Mark, Picture
 
 MOST_DOTS = 300

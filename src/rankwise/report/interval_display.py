@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from rankwise.core.types import FloatArray
-from rankwise.report.display import Display
+from rankwise.report.axes import Display
 from rankwise.report.marks import Axis, Dots, Intervals, Line, Mark, Picture, rows_axis
 
 

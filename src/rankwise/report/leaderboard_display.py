@@ -11,7 +11,7 @@ import numpy as np
 from rankwise.core.text import plural, short
 from rankwise.evaluation.names import shortened
 from rankwise.leaderboard.table import Leaderboard, drawn_ends
-from rankwise.report.display import Display
+from rankwise.report.axes import Display
 from rankwise.report.interval_display import interval_picture
 from rankwise.report.marks import Axis, Band, Dots, Line, Mark, Picture
 

@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 
 from rankwise.core.text import plural
 from rankwise.estimators.weights import largest_parts, pair_errors, pair_parts
-from rankwise.report.display import Display
+from rankwise.report.axes import Display
 from rankwise.report.marks import Picture
 from rankwise.report.weights_display import bar_picture
 

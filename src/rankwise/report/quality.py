@@ -23,7 +23,7 @@ from rankwise.report.page import (
 )
 from rankwise.report.queries import MAX_NAMED, documents_panel, named_queries, worst_first
 from rankwise.report.query_quality_display import QueryQualityDisplay
-from rankwise.report.roc import labels_picture
+from rankwise.report.shapes import labels_picture
 
 LISTED = 8
 MAX_POINTS = 1500

@@ -13,7 +13,7 @@ from rankwise.core.text import plural, short
 from rankwise.evaluation.models import scores_of
 from rankwise.evaluation.names import metric_name
 from rankwise.evaluation.pair_measures import ranking_error
-from rankwise.report.display import Display
+from rankwise.report.axes import Display
 from rankwise.report.marks import Axis, Bars, Picture, Rule
 
 BINS = 20

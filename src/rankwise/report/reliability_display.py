@@ -13,7 +13,7 @@ from rankwise.core.text import share
 from rankwise.evaluation.models import log_odds_of
 from rankwise.evaluation.names import model_name
 from rankwise.evaluation.reliability_diagram import Reliability, reliability
-from rankwise.report.display import Display
+from rankwise.report.axes import Display
 from rankwise.report.marks import Axis, Bars, Dots, Line, Mark, Picture
 
 # The height of the tallest bar as a fraction of the range of the curve.

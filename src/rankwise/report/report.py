@@ -14,7 +14,6 @@ from numpy.typing import ArrayLike
 from rankwise.core.backends import require_in_memory
 from rankwise.core.pipelines import has_probabilities
 from rankwise.core.text import escaped, listed, plural, share, short
-from rankwise.estimators.contributions import contributions_of
 from rankwise.estimators.through_pipeline import fitted_model
 from rankwise.estimators.weights import Weights, weights_of, weights_of_table
 from rankwise.evaluation import Difference, Measured
@@ -28,17 +27,15 @@ from rankwise.evaluation.slices import slices_of
 from rankwise.io.atomic import atomic_write
 from rankwise.preferences import Preferences
 from rankwise.report.about import about, cautions
-from rankwise.report.curves import curves_section
-from rankwise.report.interactions import interactions_section
+from rankwise.report.curves import curves_section, interactions_section
 from rankwise.report.learned import learned_section, tried_section
 from rankwise.report.page import page, paragraph
 from rankwise.report.quality import quality_section
 from rankwise.report.queries import slices_section
 from rankwise.report.ranking import ranking_section
-from rankwise.report.reasons import reasons_section
+from rankwise.report.reasons import contributions_of, reasons_section
 from rankwise.report.reliability import reliability_section
-from rankwise.report.shapes import has_two_classes, shapes_section
-from rankwise.report.survival import DIRECTION, survival_section
+from rankwise.report.shapes import DIRECTION, has_two_classes, shapes_section, survival_section
 from rankwise.report.versus import versus_section
 from rankwise.report.what_if import what_if_section
 

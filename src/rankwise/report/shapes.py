@@ -1,18 +1,73 @@
-"""Sections for kinds of labels: ROC curves, ranks by utility, order graphs."""
+"""Sections for kinds of labels: ROC curves, ranks by utility, order graphs, and survival times."""
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Mapping, Sequence
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
-from sklearn.metrics import confusion_matrix
+from numpy.typing import NDArray
+from sklearn.metrics import confusion_matrix, roc_curve
 
 from rankwise.core.text import listed, plural, share, short
+from rankwise.core.types import FloatArray
 from rankwise.evaluation.data import EvaluationData
+from rankwise.evaluation.pair_measures import ranking_error
+from rankwise.report.marks import Axis, Dots, Line, Mark, Picture
 from rankwise.report.order_graph_display import edge_shares, layers_of
 from rankwise.report.page import figure, figures, paragraph, section, table
-from rankwise.report.roc import roc, roc_picture
+from rankwise.report.survival_display import SurvivalCurve, SurvivalDisplay, curves_by_score
 from rankwise.report.utility_display import UtilityAxis, UtilityDisplay
+
+MAX_CURVE_POINTS = 200
+
+
+class Roc(NamedTuple):
+    """A ROC curve and the area under it, the fraction of pairs in the right order."""
+
+    false: FloatArray
+    true: FloatArray
+    area: float
+
+
+def roc(positive: NDArray[np.bool_], scores: FloatArray, weight: FloatArray | None = None) -> Roc:
+    """Return the ROC curve of scores, thinned out to at most 200 points.
+
+    Examples
+    --------
+    >>> roc(np.array([False, True, False]), np.array([0.1, 0.9, 0.5])).area
+    1.0
+    """
+    false, true, _ = roc_curve(positive, scores, sample_weight=weight)
+    kept = np.unique(np.linspace(0, len(false) - 1, min(len(false), MAX_CURVE_POINTS)).astype(int))
+    return Roc(false[kept], true[kept], 1.0 - float(ranking_error(positive, scores, sample_weight=weight)))
+
+
+def roc_picture(curves: Mapping[str, Roc]) -> Picture:
+    """Return the ROC curves of named models as marks."""
+    lines = [
+        Line(curve.false, curve.true, style, f"{name}: area {curve.area:.4f}")
+        for style, (name, curve) in enumerate(curves.items())
+    ]
+    chance = Line([0.0, 1.0], [0.0, 1.0], "dashed")
+    rates = Axis("false positive rate", (0.0, 1.0)), Axis("true positive rate", (0.0, 1.0))
+    return Picture("ROC curves of " + ", ".join(curves), [chance, *lines], *rates, (480, 400))
+
+
+def labels_picture(
+    scores: FloatArray, labels: FloatArray, titles: Sequence[str], is_censored: NDArray[np.bool_], label: str
+) -> Picture:
+    """Return labels against scores as dots; rows with a censored time are rings."""
+    marks: list[Mark] = []
+    for style, (name, chosen) in enumerate({"event": ~is_censored, "censored": is_censored}.items()):
+        own = [title for title, is_own in zip(titles, chosen.tolist(), strict=True) if is_own]
+        if own:
+            named = name if is_censored.any() else ""
+            shape: Literal["dot", "ring"] = "ring" if style else "dot"
+            marks.append(Dots(scores[chosen], labels[chosen], style, named, own, 2.6, shape))
+    name = f"Labels against scores of {plural(len(scores), 'row')}"
+    return Picture(name, marks, Axis("score"), Axis(label))
+
 
 MAX_CURVES = 6
 ROC_CAPTION = "The area under the curve is the fraction of pairs in the right order."
@@ -120,3 +175,49 @@ def graph_section(data: EvaluationData) -> str:
         table("Layers of the order graph, the highest first", header, layers, name="layers"),
         table("Edges of the order graph", ["Edge", "Pairs", "In the right order"], rows, name="edges"),
     )
+
+
+DIRECTION = "A higher score predicts a longer survival time."
+
+
+def survival_section(data: EvaluationData) -> str:
+    """Return the section, empty if labels are no survival times."""
+    if data.event is None:
+        return ""
+    curves = curves_by_score(np.asarray(data.event) > 0, data.y, data.main_scores)
+    n_events = sum(curve.n_events for curve in curves)
+    words = (
+        f"The event was observed for {plural(n_events, 'row')}; {plural(len(data.y) - n_events, 'row')} "
+        f"({share(1 - n_events / len(data.y))}) are censored. {DIRECTION} A model that ranks well has curves "
+        "that are far apart."
+    )
+    pooled = " The rows of all strata are pooled." if data.n_queries > 1 else ""
+    return section(
+        "survival",
+        "Survival by score",
+        paragraph(words),
+        figures(figure(SurvivalDisplay(curves).picture(), CAPTION + pooled, key=True)),
+        group_table(curves),
+    )
+
+
+CAPTION = (
+    "Kaplan-Meier estimates of the fraction of rows without an event, by thirds of the score; ticks mark "
+    "censored rows, and bands are pointwise 95% intervals."
+)
+
+
+def group_table(curves: list[SurvivalCurve]) -> str:
+    """Count the rows, the events and the censored rows of each group."""
+    rows = [
+        [
+            curve.name,
+            curve.n_rows,
+            curve.n_events,
+            len(curve.censored),
+            curve.median,
+        ]
+        for curve in curves
+    ]
+    header = ["Score", "Rows", "Events", "Censored", "Median time"]
+    return table("Events and censored rows by score", header, rows, name="survival")

@@ -15,7 +15,7 @@ from rankwise.core.checks import as_vector, check_count
 from rankwise.core.types import FloatArray, IntArray
 from rankwise.evaluation.concordance import as_survival
 from rankwise.evaluation.models import scores_of
-from rankwise.report.display import Display
+from rankwise.report.axes import Display
 from rankwise.report.marks import Axis, Band, Dots, Line, Mark, Picture, steps
 
 # Longer curves are thinned out to about this many points, and so are the ticks of censored rows.

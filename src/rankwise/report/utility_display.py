@@ -15,7 +15,7 @@ from rankwise.core.text import plural, short
 from rankwise.core.types import FloatArray, IntArray
 from rankwise.evaluation.data import class_numbers
 from rankwise.evaluation.names import row_words, shortened
-from rankwise.report.display import Display
+from rankwise.report.axes import Display
 from rankwise.report.marks import Axis, Bars, Dots, Mark, Picture, Rule, Text
 
 DIGITS = str.maketrans("0123456789", "₀₁₂₃₄₅₆₇₈₉")

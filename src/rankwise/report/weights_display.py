@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike
 from rankwise.core.text import TIMES
 from rankwise.core.types import FloatArray
 from rankwise.estimators.weights import by_size, weights_of
-from rankwise.report.display import Display
+from rankwise.report.axes import Display
 from rankwise.report.marks import Axis, Intervals, Mark, Picture, Rule, named_bars, rows_axis
 
 if TYPE_CHECKING:

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
         solve_reduced as solve_reduced,
     )
     from rankwise.solvers.newton import solve_newton as solve_newton
-    from rankwise.solvers.pairs import solve_sample as solve_sample
+    from rankwise.solvers.registry import solve_sample as solve_sample
     from rankwise.solvers.registry import (
         SOLVERS as SOLVERS,
         Solver as Solver,

@@ -25,7 +25,7 @@ def warn_of_ending(result: SolverResult, tol: float) -> None:
         warn_caller(f"Interrupted after {plural(result.n_iter, 'iteration')}. {kept}", InterruptedWarning)
     elif result.status == "max_iter":
         warn_caller(
-            f"Stopped after max_iter={plural(result.n_iter, 'iteration')} with a gap of {gap:.3g}; "
+            f"Stopped by max_iter after {plural(result.n_iter, 'iteration')} with a gap of {gap:.3g}; "
             f"tol={tol:g} requires {target:.3g}. Raise max_iter or tol. {kept}",
             ConvergenceWarning,
         )
