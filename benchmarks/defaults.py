@@ -34,6 +34,7 @@ import numpy as np
 import suite
 from lightgbm import LGBMRanker, LGBMRegressor, early_stopping
 from rank_svm import graded_rows
+from records import compact
 from scipy.stats import rankdata
 from sklearn import datasets
 from threadpoolctl import threadpool_limits
@@ -42,7 +43,6 @@ from rankwise import BoostedRanker, BoostedRankerCV, Preferences
 from rankwise.estimators import tree_stopping
 from rankwise.metrics import ndcg, ranking_error
 from rankwise.model_selection import QueryKFold
-from records import compact
 
 RESULTS = Path(__file__).parent / "results" / "defaults.json"
 PAGE = RESULTS.parents[2] / "docs" / "benchmarks.md"
