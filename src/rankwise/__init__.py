@@ -24,6 +24,7 @@ if TYPE_CHECKING:
         KernelRanker as KernelRanker,
         OrdinalSVM as OrdinalSVM,
         OrdinalSVMCV as OrdinalSVMCV,
+        PlackettLuce as PlackettLuce,
         PredictionPoweredBradleyTerry as PredictionPoweredBradleyTerry,
         RankLogistic as RankLogistic,
         RankLogisticCV as RankLogisticCV,

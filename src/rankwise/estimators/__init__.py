@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from rankwise.leaderboard.bradley_terry import BradleyTerry as BradleyTerry
     from rankwise.leaderboard.bradley_terry_cv import BradleyTerryCV as BradleyTerryCV
     from rankwise.leaderboard.crowd import CrowdBradleyTerry as CrowdBradleyTerry
+    from rankwise.leaderboard.plackett_luce import PlackettLuce as PlackettLuce
     from rankwise.leaderboard.prediction_powered import (
         PredictionPoweredBradleyTerry as PredictionPoweredBradleyTerry,
     )

@@ -97,7 +97,7 @@ class PlackettLuce(Smooth):
     def _query_factor(self) -> FloatVector:
         """The factor of each query's weighted sum over choices in the mean."""
         ranking, index = self._ranking, self._ranking.order
-        total = index.sum_by_query(self._is_chosen * ranking.row_weight())
+        total = index.sum_by_query(self.is_chosen * ranking.row_weight())
         importance = importance_of(ranking) * (total > 0)
         if not importance.any():
             raise NoPairsError("There is nothing to rank: no row is chosen from several.")
@@ -164,14 +164,20 @@ class PlackettLuce(Smooth):
         return units(rows), units(self._choices[:, None])[:, 0]
 
     @property
+    def least_choice(self) -> float:
+        """The least weight of a choice in the mean."""
+        choices = self._choices
+        return float(choices[choices > 0].min())
+
+    @property
     def _choices(self) -> FloatVector:
         """The weight of the choice of each row in the mean."""
         ranking, index = self._ranking, self._ranking.order
         weight = 1.0 if ranking.weight is None else ranking.weight
-        return self._is_chosen * weight * self._query_factor[index.query_of_row]
+        return self.is_chosen * weight * self._query_factor[index.query_of_row]
 
     @cached_property
-    def _is_chosen(self) -> FloatVector:
+    def is_chosen(self) -> FloatVector:
         """Whether each row is chosen from others, as a number."""
         ranking, index, chosen = self._ranking, self._ranking.order, np.zeros(self.preferences.n_rows)
         chosen[index.row] = index.level_begin > 0 if ranking.event is None else ranking.event[index.row]
