@@ -24,6 +24,7 @@ from rankwise.core.types import FloatArray, FloatVector
 from rankwise.data.design import Design
 from rankwise.data.hints import hint_at_queries, hint_at_scale
 from rankwise.data.scores import compared_scores
+from rankwise.estimators.sparsity import sparse_options
 from rankwise.functions.learned import FeatureMap
 from rankwise.losses import PairwiseLoss
 from rankwise.model_selection.tunable import Fit, Problem, Space
@@ -126,6 +127,8 @@ class PairwiseFits:
     def solve(self, alpha: float, start: FloatVector | None = None) -> SolverResult:
         """Fit one alpha, from weights to start with if there are some."""
         model, design, carried = self.model, self.space.design, self.carried
+        if np.any(model.l1_ratio):
+            carried = carried | sparse_options(model, design)
         nonnegative = getattr(design, "nonnegative", None)
         if nonnegative is not None:
             carried = {"planes": BoundedPlanes(nonnegative)}
@@ -183,7 +186,7 @@ class PairwiseFits:
 
     def descent(self) -> Descent | None:
         """Return a descent on the loss of all pairs, or None if another solver is named or suits better."""
-        if self.model.solver != "auto":
+        if self.model.solver != "auto" or np.any(self.model.l1_ratio):
             return None
         return descent_of(*self.space.design.placed_for(self.loss))
 

@@ -22,13 +22,14 @@ from rankwise.estimators.parameters import (
     Strength,
     WarmStart,
 )
+from rankwise.estimators.selected_features import SelectsFeatures
 from rankwise.estimators.temperature import common_temperature, fit_temperature
 from rankwise.losses import Logistic
 from rankwise.model_selection.search import Choice
 from rankwise.model_selection.tunable import Fit
 
 
-class BaseRankLogistic(PairProbability, LinearInference, PairwiseRanker):
+class BaseRankLogistic(SelectsFeatures, PairProbability, LinearInference, PairwiseRanker):
     """Logistic regression of pairs, whose scores are log odds."""
 
     loss = "logistic"

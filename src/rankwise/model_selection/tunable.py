@@ -118,6 +118,8 @@ class Tunable(Protocol):
         The parameter that a search chooses, such as "alpha".
     has_certified_path : bool
         Whether `fits` returns `CertifiedFits`.
+    l1_ratio : float
+        The share of absolute weights in the penalty; formulas for a squared norm hold if it is 0.
     fits_all_at_once : bool
         Whether one computation serves all candidates, so that a search gains nothing by leaving some out.
     fold_descents : callable or None
@@ -131,6 +133,7 @@ class Tunable(Protocol):
 
     tuned: str
     has_certified_path: bool
+    l1_ratio: Any
     fits_all_at_once: bool
     fold_descents: Callable[..., Any] | None
     fold_equations: Callable[..., Any] | None
