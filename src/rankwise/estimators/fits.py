@@ -31,6 +31,7 @@ from rankwise.model_selection.tunable import Fit, Problem, Space
 from rankwise.preferences import Preferences
 from rankwise.solvers import SOLVERS, Descent, Monitor, SolverResult, descent_of
 from rankwise.solvers.bounded_planes import BoundedPlanes
+from rankwise.solvers.elastic_net import ElasticNet
 from rankwise.solvers.registry import pairwise_loss, solve_pairs
 
 if TYPE_CHECKING:
@@ -147,6 +148,13 @@ class PairwiseFits:
                 monitor=monitor,
                 **carried,
             )
+
+    def penalty(self, coef: FloatVector) -> float:
+        """Return the penalty of weights for an alpha of 1."""
+        if not np.any(self.model.l1_ratio):
+            return float(coef @ coef)
+        options = sparse_options(self.model, self.space.design)
+        return ElasticNet.of(1.0, n_features=len(coef), **options).value(coef)
 
     def along(self, alphas: FloatVector, coef: FloatVector | None = None) -> Iterator[SolverResult]:
         """Fit each alpha, warm-started from the previous fit; Ctrl-C ends the path."""

@@ -105,6 +105,9 @@ class CertifiedFits(Fits, Protocol):
     def handing_on(self) -> CertifiedFits:
         """Return fits that hand on to the next one what is valid for every alpha."""
 
+    def penalty(self, coef: FloatVector) -> float:
+        """Return the penalty of weights for an alpha of 1."""
+
     def solve(self, alpha: float, start: FloatVector | None = None) -> SolverResult:
         """Fit one alpha, from weights to start with if there are some."""
 

@@ -15,7 +15,7 @@ KEPT_AT_ZERO = 1e300
 
 @dataclass(frozen=True)
 class ElasticNet:
-    """alpha sum_j v_j (r |w_j| + (1 - r) w_j^2) with r the `l1_ratio` and the weights v of columns.
+    """alpha sum_j v_j (r |w_j| + (1 - r) w_j^2) with r the `l1_ratio` and the `penalty_weights` v.
 
     Attributes
     ----------
@@ -36,9 +36,10 @@ class ElasticNet:
     square: FloatVector
 
     @classmethod
-    def of(cls, alpha: float, l1_ratio: float, weights: Any, n_features: int) -> ElasticNet:
-        """Return the penalty for an alpha; all columns weigh 1 by default."""
-        v = np.ones(n_features) if weights is None else np.ascontiguousarray(weights, dtype=np.float64)
+    def of(cls, alpha: float, l1_ratio: float, penalty_weights: Any, n_features: int) -> ElasticNet:
+        """Return the penalty for an alpha; all features weigh 1 by default."""
+        given = np.ones(n_features) if penalty_weights is None else penalty_weights
+        v = np.ascontiguousarray(given, dtype=np.float64)
         return cls(alpha * l1_ratio * v, alpha * (1.0 - l1_ratio) * v)
 
     def only(self, features: Any) -> ElasticNet:
