@@ -1,22 +1,36 @@
 """Linear rankers that select features: objectives, certificates and screening, against explicit pairs."""
 
+import json
+import warnings
+from dataclasses import replace
+
 import numpy as np
 import pandas as pd
 import pytest
 import scipy.sparse as sp
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from sklearn.base import clone
 from sklearn.linear_model import ElasticNet as ScikitElasticNet
 from sklearn.linear_model import LogisticRegression
 
 import independent
 import independent_sparse
 import reference
-from rankwise import Preferences, RankLogistic, RankLogisticCV, RankRLS, RankRLSCV, RankSVM
-from rankwise.data.design import as_design
+from rankwise import Preferences, RankLogistic, RankLogisticCV, RankRLS, RankRLSCV, RankSVM, RankSVMCV
+from rankwise.cli.main import main
+from rankwise.data.design import DenseDesign, as_design
 from rankwise.io.model_file import load_model, save_model
 from rankwise.losses import LeastSquares, Logistic, SquaredHinge
-from rankwise.model_selection import leave_pair_out, leave_query_out, leave_row_out
+from rankwise.model_selection import (
+    EdgeOfGridWarning,
+    QueryKFold,
+    alpha_path,
+    leave_pair_out,
+    leave_query_out,
+    leave_row_out,
+)
+from rankwise.model_selection.search import Choice
 from rankwise.solvers.certificate import StoppingRule
 from rankwise.solvers.elastic_net import ElasticNet
 from rankwise.solvers.result import Monitor
@@ -274,3 +288,128 @@ def test_inference_after_selection_is_refused_with_the_way_out():
     model = RankLogistic(0.01, l1_ratio=0.9).fit(X, y)
     with pytest.raises(ValueError, match=r"not selected by the same rows.*Split the rows.*alpha=0"):
         model.inference(X, y)
+
+
+# Paths and searches
+
+
+@pytest.mark.parametrize("loss", MODELS)
+def test_every_model_of_a_path_is_certified(loss):
+    X, y, qid = ranking()
+    ratio = 0.8
+    model = clone(MODELS[loss]).set_params(l1_ratio=ratio, alpha=1.0)
+    path = alpha_path(model, X, y, qid=qid, n_alphas=12, tol=1e-5)
+    pairs = reference.normalised(reference.ranking_pairs(y, qid))
+    assert len(path.alphas) == 12
+    assert path.n_selected[0] == 0
+    assert path.n_selected[-1] > 3
+    np.testing.assert_array_equal(path.n_selected, np.count_nonzero(path.coef, axis=1))
+    for k in (1, 5, 11):
+        net = ElasticNet.of(path.alphas[k], ratio, None, X.shape[1])
+        best = independent_sparse.solve(X, pairs, net.absolute, net.square, loss)[1]
+        assert path.objectives[k] - path.gaps[k] <= best * (1 + 1e-14)
+        assert path.gaps[k] <= 1e-5 * (path.at_zero - best) * (1 + 1e-4) + 1e-12
+    for alpha in np.sqrt(path.alphas[1:] * path.alphas[:-1])[[2, 7]]:
+        net = ElasticNet.of(alpha, ratio, None, X.shape[1])
+        best = independent_sparse.solve(X, pairs, net.absolute, net.square, loss)[1]
+        assert path.bound(alpha) <= best * (1 + 1e-12) <= path.objective(alpha) * (1 + 2e-12)
+        assert path.model(alpha).gap_ >= path.objective(alpha) - best
+
+
+def test_a_path_has_a_hundred_fits_unless_told_otherwise():
+    X, y, _ = ranking(m=30, n=4)
+    assert len(alpha_path(RankLogistic(l1_ratio=0.9), X, y).alphas) == 100
+    assert len(alpha_path(RankLogistic(), X, y, (1.0, 0.1), n_alphas=3).alphas) == 3
+
+
+def test_fits_along_a_path_share_their_columns_and_start_from_the_last_point(monkeypatch):
+    X, y, _ = ranking(n=30)
+    calls, rmatvec = [], DenseDesign.rmatvec
+    monkeypatch.setattr(DenseDesign, "rmatvec", lambda self, c: calls.append(1) or rmatvec(self, c))
+    path = alpha_path(RankLogistic(l1_ratio=0.9), X, y, n_alphas=50)
+    assert len(calls) <= 1.5 * len(path.alphas)
+
+
+SEARCHES = [RankLogisticCV(), RankSVMCV(loss="squared_hinge"), RankRLSCV()]
+
+
+@pytest.mark.parametrize("search", SEARCHES, ids=lambda one: type(one).__name__)
+def test_a_search_chooses_alpha_and_the_ratio(search):
+    X, y, qid = ranking(m=120)
+    alphas, ratios = [0.3, 0.1, 0.03], [0.4, 1.0]
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", EdgeOfGridWarning)
+        found = clone(search).set_params(alphas=alphas, cv=3, l1_ratio=ratios).fit(X, y, qid=qid)
+        alone = [clone(search).set_params(alphas=alphas, cv=3, l1_ratio=r).fit(X, y, qid=qid) for r in ratios]
+    best = min(alone, key=lambda model: model.cv_errors_.mean(axis=1).min())
+    assert found.l1_ratio_ == best.l1_ratio
+    assert found.alpha_ == best.alpha_
+    assert found.cv_errors_.shape == (3, 3)
+    np.testing.assert_array_equal(found.coef_, best.coef_)
+    plain = found.with_alpha(found.alpha_).set_params(l1_ratio=found.l1_ratio_, tol=1e-8).fit(X, y, qid=qid)
+    assert found.objective_ - found.gap_ <= plain.objective_ + 1e-12
+
+
+def test_folds_are_judged_by_fits_of_their_own():
+    X, y, qid = ranking(m=120, n_queries=12)
+    alphas = [0.1, 0.01]
+    folds = list(QueryKFold(3).split(X, y, qid))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", EdgeOfGridWarning)
+        found = RankLogisticCV(alphas, cv=folds, l1_ratio=0.8, tol=1e-8).fit(X, y, qid=qid)
+    for k, (train, test) in enumerate(folds):
+        for j, alpha in enumerate(alphas):
+            model = RankLogistic(alpha, l1_ratio=0.8, tol=1e-9).fit(X[train], y[train], qid=qid[train])
+            loss = Logistic(Preferences.from_scores(y[test], qid[test])).value(model.predict(X[test]))
+            assert found.cv_errors_[j, k] == pytest.approx(loss, abs=1e-4)
+
+
+def test_one_standard_error_takes_the_largest_alpha_within_it():
+    errors = np.array([[0.5, 0.5, 0.5], [0.31, 0.3, 0.32], [0.25, 0.35, 0.27], [0.3, 0.4, 0.35]])
+    choice = Choice(np.array([8.0, 4.0, 2.0, 1.0]), errors)
+    assert choice.alpha == 2.0
+    assert replace(choice, one_standard_error=True).alpha == 4.0
+    X, y, qid = ranking(m=120)
+    lowest, parsimonious = (
+        RankLogisticCV(cv=4, l1_ratio=0.9, one_standard_error=rule).fit(X, y, qid=qid)
+        for rule in (False, True)
+    )
+    assert parsimonious.alpha_ > lowest.alpha_
+    assert len(parsimonious.selected_features_) < len(lowest.selected_features_)
+
+
+def test_one_standard_error_needs_folds():
+    X, y, _ = ranking(m=20)
+    with pytest.raises(ValueError, match="needs the errors of several folds"):
+        RankRLSCV(one_standard_error=True).fit(X, y)
+    with pytest.raises(ValueError, match="needs the errors of several folds"):
+        RankSVMCV(one_standard_error=True).fit(X, y, validation=(X, y))
+
+
+def test_alpha_that_is_chosen_inside_a_fit():
+    X, y, qid = ranking(m=120)
+    for model in (RankLogistic("auto", l1_ratio=0.9), RankRLS("auto", l1_ratio=0.9)):
+        model.fit(X, y, qid=qid)
+        assert model.alpha_ > 0
+        assert 0 < len(model.selected_features_) <= X.shape[1]
+
+
+def test_the_shell_selects_features(tmp_path, capsys):
+    X, y, _ = ranking()
+    lines = (" ".join(f"{k + 1}:{value}" for k, value in enumerate(row)) for row in X)
+    rows = "\n".join(f"{label} {line}" for label, line in zip(y, lines, strict=True))
+    (tmp_path / "rows.txt").write_text(rows)
+    given = ["train", str(tmp_path / "rows.txt"), "-o", str(tmp_path / "model.json"), "--json", "--method"]
+    assert main([*given, "rank-logistic", "--l1-ratio", "0.9", "--alpha", "0.05"]) == 0
+    values = json.loads(capsys.readouterr().out)
+    model = RankLogistic(0.05, l1_ratio=0.9).fit(X, y)
+    assert values["selected"] == [str(number + 1) for number in model.selected_features_]
+    options = ["--tune", "--l1-ratio", "0.5,1", "--one-standard-error", "--folds", "3"]
+    assert main([*given, "rank-logistic", *options]) == 0
+    values = json.loads(capsys.readouterr().out)
+    model = load_model(tmp_path / "model.json")
+    assert values["l1_ratio"] == model.l1_ratio_
+    assert values["alpha"] == values["cross_validation"]["best_alpha"] == model.alpha_
+    assert model.one_standard_error
+    assert main([*given, "curve", "--tune", "--one-standard-error"]) != 0
+    assert main([*given, "rank-logistic", "--one-standard-error"]) != 0

@@ -64,6 +64,7 @@ class BaseRanker(BaseEstimator):
         "n_iter_": Value((int,), low=0),
         "history_": Value((dict,)),
     }
+    stored["l1_ratio_"] = Value((float,), low=0, high=1)
     stored |= dict.fromkeys(("solver_", "scoring_", "cv_"), Value((str,)))
     stored |= dict.fromkeys(("n_pairs_", "objective_", "gap_"), Numbers())
     stored |= dict.fromkeys(("alpha_", "alphas_", "cv_errors_", "gamma_", "scale_errors_"), Numbers())

@@ -268,7 +268,12 @@ class Course:
         return result
 
     def state(self) -> State | None:
-        """Return the weights and the state of the descent, or the planes that certified fits share."""
+        """Return the weights and the state of the descent, or the planes that certified fits share.
+
+        The columns of a working set are not kept.
+        """
+        if "working_set" in self._certified.carried:
+            return None
         if self._coef is None:
             return {}
         if self._descent is not None:

@@ -67,6 +67,13 @@ class Comparison:
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
+class Parsimony:
+    """Which of the candidates that are compared is chosen."""
+
+    one_standard_error: bool = False
+
+
+@dataclass(eq=False, repr=False, kw_only=True)
 class Loss:
     """The loss of a pair."""
 

@@ -18,6 +18,7 @@ from rankwise.estimators.parameters import (
     Candidates,
     Comparison,
     PairwiseParameters,
+    Parsimony,
     Running,
     Strength,
     WarmStart,
@@ -165,7 +166,14 @@ class RankLogistic(BaseRankLogistic, Running, WarmStart, PairwiseParameters, Str
 
 @dataclass(eq=False, repr=False)
 class RankLogisticCV(
-    PairwiseRankerCV, BaseRankLogistic, Running, PairwiseParameters, Calibration, Comparison, Candidates
+    PairwiseRankerCV,
+    BaseRankLogistic,
+    Running,
+    PairwiseParameters,
+    Calibration,
+    Parsimony,
+    Comparison,
+    Candidates,
 ):
     """RankLogistic with alpha chosen by cross-validation over queries, then fitted to all rows.
 

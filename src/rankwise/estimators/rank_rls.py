@@ -29,6 +29,7 @@ from rankwise.estimators.parameters import (
     Kept,
     LeastSquaresParameters,
     OutputAlphas,
+    Parsimony,
     Pooling,
     Strength,
 )
@@ -375,7 +376,15 @@ PAIR_ERRORS = ("error", "concordance")
 
 @dataclass(eq=False, repr=False)
 class RankRLSCV(
-    ChoosesAlpha, BaseRankRLS, LeastSquaresParameters, Kept, Pooling, OutputAlphas, Comparison, Candidates
+    ChoosesAlpha,
+    BaseRankRLS,
+    LeastSquaresParameters,
+    Kept,
+    Pooling,
+    OutputAlphas,
+    Parsimony,
+    Comparison,
+    Candidates,
 ):
     """Ranking by least squares with alpha chosen by exact cross-validation, then fitted to all rows.
 
@@ -430,7 +439,7 @@ class RankRLSCV(
         Held-out ranking error: the mean over queries or, under `average="pairs"`, the fraction of all pairs;
         or 1 minus the measure, or minus the score, that `scoring` names. It is averaged over folds unless
         they are `pooled`, then over outputs that share one alpha; with `alpha_per_output` it has one column
-        per output.
+        per output, and with `l1_ratio` one per fold.
     cv_ : str
         What was left out: "leave-query-out", "leave-pair-out", "folds of queries", "folds of rows", "folds of
         pairs", "validation", or "splits" if `cv` has them.
@@ -480,12 +489,11 @@ class RankRLSCV(
         self.check_parameters()
         fits = self.fits(self.problem(X, y, qid, sample_weight, validation is None))
         if np.any(self.l1_ratio):
-            self._fit_chosen(fits, y, qid, validation)
-            self.cv_, self.cv_errors_ = "folds", self.cv_errors_.mean(axis=1)
-            return self
+            return self._fit_chosen(fits, y, qid, validation)
         folds = self._held_out(fits.problem, y, qid)
         held_out, systems = self._scheme(folds, y, qid, validation)
-        choice = Search(folds.scoring, callback=self.callback).choose(held_out, self.alphas_)
+        search = Search(folds.scoring, callback=self.callback, one_standard_error=self.one_standard_error)
+        choice = search.choose(held_out, self.alphas_)
         own = self.alpha_per_output and len(choice.by_output) > 1
         choices = choice.by_output if own else [choice]
         self.alpha_: Any = np.array([one.alpha for one in choices]) if own else choice.alpha

@@ -11,6 +11,7 @@ from rankwise.estimators.parameters import (
     Comparison,
     Loss,
     PairwiseParameters,
+    Parsimony,
     Running,
     Strength,
     WarmStart,
@@ -136,6 +137,7 @@ class RankSVMCV(
     Running,
     PairwiseParameters,
     Loss,
+    Parsimony,
     Comparison,
     Candidates,
 ):

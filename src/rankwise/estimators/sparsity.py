@@ -26,7 +26,8 @@ def penalty_words(model: Any) -> str:
     """Return the last term of an objective, in words."""
     if not np.any(model.l1_ratio):
         return PENALTY
-    elastic = f"(r‖w‖₁ + (1 {MINUS} r)‖w‖²), r = {model.l1_ratio}"
+    ratio = getattr(model, "l1_ratio_", model.l1_ratio)
+    elastic = f"(r‖w‖₁ + (1 {MINUS} r)‖w‖²), r = {ratio}"
     return PENALTY.replace("‖f‖²", elastic)
 
 
@@ -35,6 +36,8 @@ def check_sparse(model: Any) -> None:
     ratio = model.l1_ratio
     if any(isinstance(one, str) or not 0.0 <= float(one) <= 1.0 for one in np.ravel(ratio).tolist()):
         raise ValueError(f"l1_ratio must be a number from 0 to 1; got {ratio!r}.")
+    if np.ndim(ratio) > 0 and not np.all(ratio):
+        raise ValueError(f"l1_ratio={ratio!r} has candidates of 0; give those above 0.")
     if not np.any(ratio):
         raise ValueError("penalty_weights are for an elastic net; set l1_ratio above 0, such as 0.9.")
     if not is_linear(model):
