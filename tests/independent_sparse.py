@@ -20,6 +20,7 @@ def loss_of_pairs(D, weight, target, loss):
     return at
 
 
+@np.errstate(over="ignore", invalid="ignore")
 def solve(X, pairs, absolute, square, loss):
     """The minimum of the loss plus sum_j absolute_j |w_j| + square_j w_j^2: the weights, and its value."""
     better, worse, weight, target = (np.array([pair[k] for pair in pairs]) for k in range(4))

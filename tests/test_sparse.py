@@ -116,7 +116,7 @@ def test_estimators_with_weights_of_the_penalty(loss, free):
     X, y, qid = ranking()
     weights = np.linspace(0.5, 2.0, X.shape[1])
     weights[list(free)] = 0.0
-    model = MODELS[loss].set_params(alpha=0.02, l1_ratio=0.8, penalty_weights=weights, tol=1e-10)
+    model = clone(MODELS[loss]).set_params(alpha=0.02, l1_ratio=0.8, penalty_weights=weights, tol=1e-10)
     model.fit(X, y, qid=qid)
     pairs = reference.normalised(reference.ranking_pairs(y, qid))
     net = ElasticNet.of(0.02, 0.8, weights, X.shape[1])
@@ -126,7 +126,6 @@ def test_estimators_with_weights_of_the_penalty(loss, free):
     assert model.gap_ <= 1e-9
     np.testing.assert_allclose(model.coef_, coef, atol=1e-4)
     assert model.solver_ == "sparse-newton"
-    model.set_params(penalty_weights=None)
 
 
 def test_logistic_as_scikit_learn_has_it():

@@ -49,12 +49,13 @@ def balanced(
     free : array of bool, shape (n_features,)
         The k features without a penalty.
     curvature : array of shape (k, k)
-        The Hessian by these features, or one of a point nearby.
+        The Hessian by these features.
     at : callable
         Returns the plane after a move of the weights of these features; called k + 1 times.
     """
     slopes, errors = plane.slopes[free], plane.slope_errors[free]
-    reach = np.maximum(SURROUND * np.abs(slopes), ABOVE_ROUNDING * errors)
+    tiny = np.finfo(np.float64).tiny
+    reach = errors * max(ABOVE_ROUNDING, SURROUND * float(np.max(np.abs(slopes) / (errors + tiny)))) + tiny
     corners = np.vstack([np.diag(reach), -reach])  # their mean is zero
     try:
         moves = np.linalg.solve(curvature, (corners - slopes).T).T

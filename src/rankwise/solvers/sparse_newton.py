@@ -7,6 +7,7 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
 
 from rankwise.core.types import FloatVector
 from rankwise.data.design import Design
@@ -25,8 +26,8 @@ from rankwise.solvers.working_set import WorkingSet
 INNER_FRACTION, FINER, LEAST_FRACTION = 0.3, 0.01, 1e-6
 # The fewest features that are added at a time; otherwise as many as have a weight.
 FEWEST_ADDED = 20
-# A Hessian is renewed if a step promises more than this fraction of the decrease that the last one promised.
-LAST_FRACTION = 0.5
+# A new Hessian costs a product per feature. It pays if it saves a step per so many features.
+FEATURES_PER_STEP = 10
 # A step must achieve this fraction of the decrease that it promises.
 ARMIJO = 1e-3
 MOST_STEPS, MOST_HALVINGS = 100, 40
@@ -76,7 +77,7 @@ class SparseNewton:
     the optimum, and is left out of all further bounds.
 
     Cost: one product with X' per working set; on a working set of k features O(m k + k^2) per step, and a
-    product with the Hessian for each of the features when it is renewed.
+    product with the Hessian of the loss per feature, if it is renewed.
     """
 
     def __init__(
@@ -146,20 +147,19 @@ class SparseNewton:
         if not free.any():
             return below
         flat = below.flat(free)
-        known = np.flatnonzero(free[self._set.features])
-        if len(known) < np.count_nonzero(free) or not len(self._set.gram):
-            return below
         if objective - self._lowest(flat.slopes, flat.offset)[1] > target_gap:
             return below
-        order = known[np.argsort(self._set.features[known])]
         columns = self.design.columns(np.flatnonzero(free))
+        columns = columns.toarray() if sp.issparse(columns) else columns
+        hessian = self.loss.hessian(point.scores)
+        curvature = columns @ np.stack([hessian.product(column) for column in columns], axis=1)
 
         def moved(move: FloatVector) -> PlaneBelow:
-            coef, scores = point.coef.copy(), point.scores + columns.T @ move
+            coef, scores = point.coef.copy(), point.scores + move @ columns
             coef[free] += move
             return self._plane_at(Point(self.design, coef, scores, *self.loss.value_and_coefficients(scores)))
 
-        mean = balanced(below, free, self._set.gram[np.ix_(order, order)], moved)
+        mean = balanced(below, free, curvature, moved)
         return below if mean is None else mean
 
     def _plane_at(self, point: Point) -> PlaneBelow:
@@ -198,17 +198,17 @@ class SparseNewton:
 
     def step(self, target_gap: float) -> bool:
         """Enlarge the working set and descend on it; return False if that changes nothing any more."""
-        n_added = self._enlarge()
+        (best, gap), n_added = self._last, self._enlarge()
+        if best < np.inf and not n_added:
+            self._fraction *= FINER  # the set was left too early
         moved = self._descend(self._fraction * target_gap)
         while not (moved or n_added) and self._fraction > LEAST_FRACTION:
             self._fraction *= FINER
             moved = self._descend(self._fraction * target_gap)
-        objective = self._objective(self.point)
-        error = self._error_at(self.point)
-        best, gap = self._last
+        objective, error = self._objective(self.point), self._error_at(self.point)
         self._last = objective, objective - self.bound
         falls = objective < best - error or objective - self.bound < STALLED_FRACTION * gap
-        return moved and (falls or n_added > 0)
+        return n_added > 0 or (moved and (falls or self._fraction > LEAST_FRACTION))
 
     def _enlarge(self) -> int:
         """Add the features whose slopes are furthest beyond their penalty, and all with a weight."""
@@ -238,7 +238,7 @@ class SparseNewton:
             if not len(working.gram):
                 working.renew(self.loss, self.point.scores)
             move, decrease = self._proposed(net, 0.01 * target)
-            is_poor = decrease > LAST_FRACTION * last
+            is_poor = self._n_steps_left(decrease, last, target) > len(working) / FEATURES_PER_STEP + 1
             if not is_poor and self._is_solved(net, decrease, target):
                 return moved
             taken = None if is_poor and not working.is_fresh else self._searched(move, decrease, net)
@@ -250,6 +250,13 @@ class SparseNewton:
                 working.renew(self.loss, self.point.scores)
                 last = np.inf
         return moved
+
+    @staticmethod
+    def _n_steps_left(decrease: float, last: float, target: float) -> float:
+        """Return the steps to a decrease below the target, if they fall as the last two have fallen."""
+        if decrease <= target or last == np.inf:
+            return 0.0
+        return float(np.log(target / decrease) / np.log(decrease / last)) if decrease < last else np.inf
 
     def _proposed(self, net: ElasticNet, tol: float) -> tuple[FloatVector, float]:
         """Return new weights of the working set by a model of the loss, and the decrease that it promises."""

@@ -10,10 +10,13 @@ from scipy.linalg import LinAlgError, cho_factor, cho_solve
 
 from rankwise import _native
 from rankwise.core.types import FloatArray, FloatVector, IntArray
+from rankwise.data.design import row_blocks
 from rankwise.losses import Smooth
 from rankwise.losses.base import ScoreHessian
 from rankwise.solvers.elastic_net import ElasticNet
 
+# Entries of the products with the Hessian that are held at the same time.
+BLOCK_ENTRIES = 1 << 22
 # Sweeps of coordinate descent between two solves for the weights that are not zero, and the most of both.
 SWEEPS, ROUNDS = 20, 30
 
@@ -78,9 +81,11 @@ class WorkingSet:
         """Return the rows of G from one feature on; symmetric among these."""
         assert self._hessian is not None
         rows = np.empty((len(self) - first, len(self)))
-        for k in range(first, len(self)):
-            column = self._columns[[k]].toarray()[0] if sp.issparse(self._columns) else self._columns[k]
-            rows[k - first] = self.slopes(self._hessian.product(column))
+        for block in row_blocks(len(self) - first, self._columns.shape[1], BLOCK_ENTRIES):
+            columns = self._columns[first:][block]
+            columns = columns.toarray() if sp.issparse(columns) else columns
+            products = np.stack([self._hessian.product(column) for column in columns], axis=1)
+            rows[block] = (self._columns @ products).T
         rows[:, first:] = (rows[:, first:] + rows[:, first:].T) / 2
         return rows
 
