@@ -16,6 +16,7 @@ import datetime
 import json
 import re
 import warnings
+from itertools import combinations
 from pathlib import Path
 
 import numpy as np
@@ -33,6 +34,7 @@ from rankwise import (
     BradleyTerry,
     ConformalRanks,
     CrowdBradleyTerry,
+    PlackettLuce,
     PredictionPoweredBradleyTerry,
     Preferences,
     RankLogistic,
@@ -1033,7 +1035,49 @@ VOTES = {
 }
 
 
+def ranked_items(n_rankings, size, way):
+    """Rankings of some of 20 items: as pairs, as pairs in clusters, or as rankings."""
+
+    def found(rng, large=False):
+        names = ("score", "best - worst", "rank")
+        if large:
+            return dict.fromkeys(names, (0.0,))
+        scores = rng.normal(size=N_RANKED)
+        rankings = []
+        for _ in range(n_rankings):
+            drawn = rng.choice(N_RANKED, size, replace=False)
+            rankings.append(drawn[np.argsort(-(scores[drawn] + rng.gumbel(size=size)))].tolist())
+        if way == "rankings":
+            model = PlackettLuce().fit(rankings)
+        else:
+            winner, loser = np.transpose([pair for one in rankings for pair in combinations(one, 2)])
+            cluster = np.repeat(np.arange(n_rankings), size * (size - 1) // 2) if way == "clusters" else None
+            model = BradleyTerry().fit(winner, loser, cluster=cluster)
+        board = model.leaderboard()
+        truth = scores - scores[board.reference or model.items_].mean()
+        order = np.argsort(-truth)
+        rank = {int(item): place + 1 for place, item in enumerate(order)}
+        ends, apart = model.difference(int(order[0]), int(order[-1])), truth[order[0]] - truth[order[-1]]
+        return {
+            "score": [(row.score, row.low - truth[row.item], row.high - truth[row.item]) for row in board],
+            "best - worst": [(ends.difference, ends.low - apart, ends.high - apart)],
+            "rank": [
+                (row.rank, row.best_rank - rank[row.item], row.worst_rank - rank[row.item]) for row in board
+            ],
+        }
+
+    return found
+
+
+N_RANKED = 20
+WAYS = {"as pairs": "pairs", "pairs in clusters": "clusters", "Plackett-Luce": "rankings"}
+
 CASES = {
+    **{
+        f"leaderboard: {n} rankings of {size}, {words}": ranked_items(n, size, way)
+        for n, size in ((200, 5), (60, 20), (60, 5))
+        for words, way in WAYS.items()
+    },
     **{f"leaderboard: {name}": leaderboard_intervals(drawn) for name, drawn in VOTES.items()},
     **{
         f"leaderboard: an item {gap} above 19 others, 400 votes": outlying_item(far_item(gap))

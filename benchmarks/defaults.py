@@ -10,8 +10,12 @@ the record has the ranking error on the rows held out, NDCG@10 if there are quer
 the CPU seconds of the fit. One thread.
 
 The models: `BoostedRanker()`; its number of trees chosen on one fifth of the rows, without a fit to all rows
-after it; the defaults of LightGBM with 100 trees; `BoostedRankerCV()`; and for queries the first and the last
-of them with `scoring="ndcg@10"`, and LightGBM's `LGBMRanker()`, which is lambdarank with its defaults.
+after it; the same on five folds; the defaults of LightGBM with 100 trees; `BoostedRankerCV()`; and for
+queries the first and the last of them with `scoring="ndcg@10"`, and LightGBM's `LGBMRanker()`, which is
+lambdarank with its defaults. `LGBMRanker` and, without queries, `LGBMRegressor` of the ranks of the labels
+also stop early by one fifth of the rows, with at most 1,000 trees: what the default costs beside that is a
+table of its own. It has larger sets, too, with one split each, on both sides of the size at which the default
+changes its rule: 20,000 rows to learn from.
 
 The figures go to benchmarks/results/defaults.json after each split; runs that are in the file are not
 repeated. The tables of docs/benchmarks.md are printed from it by --table.
@@ -24,15 +28,19 @@ import re
 import warnings
 from pathlib import Path
 from time import process_time
+from unittest.mock import patch
 
 import numpy as np
 import suite
-from lightgbm import LGBMRanker
+from lightgbm import LGBMRanker, LGBMRegressor, early_stopping
+from rank_svm import graded_rows
 from records import compact
+from scipy.stats import rankdata
 from sklearn import datasets
 from threadpoolctl import threadpool_limits
 
 from rankwise import BoostedRanker, BoostedRankerCV, Preferences
+from rankwise.estimators import tree_stopping
 from rankwise.metrics import ndcg, ranking_error
 from rankwise.model_selection import QueryKFold
 
@@ -40,10 +48,12 @@ RESULTS = Path(__file__).parent / "results" / "defaults.json"
 PAGE = RESULTS.parents[2] / "docs" / "benchmarks.md"
 # Splits of small sets, which differ more, and of others.
 FEW_ROWS, SPLITS_OF_FEW, SPLITS = 1000, 4, 2
-QUICK_ROWS = 300
+QUICK_ROWS = 1000
 MOST_LOST = 0.005
 DEFAULT, ONE_PART, PLAIN, TUNED = "default", "one part, no refit", "LightGBM's, 100 trees", "tuned"
 BY_LISTS, TUNED_BY_LISTS, LAMBDARANK = "default, by NDCG@10", "tuned by NDCG@10", "lambdarank"
+FIVE, STOPPED = "five folds", "LightGBM, early stopping"
+PATIENCE = 50
 
 
 def regression(make, n_rows, **options):
@@ -86,6 +96,14 @@ KEPT_APART = {
     "ohsumed, last": lambda: last_rows("ohsumed", 6000),
     "search, last": lambda: last_rows("search, 24,000 x 136", 3000),
 }
+LARGE = {
+    "friedman1, 20,000": lambda: regression(datasets.make_friedman1, 20_000, noise=1.0),
+    "friedman1, 28,000": lambda: regression(datasets.make_friedman1, 28_000, noise=1.0),
+    "friedman1, 30,000": lambda: regression(datasets.make_friedman1, 30_000, noise=1.0),
+    "california, all": lambda: plain("california"),
+    "search, 24,000": lambda: plain("search, 24,000 x 136"),
+    "search, 48,000": lambda: suite.Task(*graded_rows(48_000)),
+}
 
 
 def last_rows(name, n_rows):
@@ -96,27 +114,66 @@ def last_rows(name, n_rows):
     return task.taken(np.flatnonzero(np.isin(task.units, kept)))
 
 
+def of_task(train):
+    return train.y if isinstance(train.y, Preferences) else Preferences.from_scores(train.y, train.qid)
+
+
+def one_fifth(train):
+    """The places of four fifths of the rows, of whole queries, and of the others."""
+    return next(QueryKFold(5, shuffle=True, random_state=0).split(train.X, of_task(train)))
+
+
 def of_one_part(train):
     """The default with one fifth of the rows held out to stop by, and not learned from."""
-    preferences = train.y if isinstance(train.y, Preferences) else Preferences.from_scores(train.y, train.qid)
-    learned, held_out = next(QueryKFold(5, shuffle=True, random_state=0).split(train.X, preferences))
+    preferences, (learned, held_out) = of_task(train), one_fifth(train)
     validation = (train.X[held_out], preferences[held_out])
     return BoostedRanker(n_jobs=1).fit(train.X[learned], preferences[learned], validation=validation)
+
+
+def of_five_folds(train):
+    """The default with five folds to stop by, at any number of rows."""
+    with patch.object(tree_stopping, "MANY_ROWS", np.inf):
+        return BoostedRanker(validation_fraction=0.2, n_jobs=1).fit(train.X, train.y, **train.arguments())
 
 
 def fitted(model):
     return lambda train: model.fit(train.X, train.y, **train.arguments())
 
 
+def grouped(task):
+    """Rows, grades and sizes of queries, in the order of queries."""
+    order = np.argsort(task.qid, kind="stable")
+    return task.X[order], task.y[order].astype(int), np.unique(task.qid[order], return_counts=True)[1]
+
+
 def lambdarank(train):
-    order = np.argsort(train.qid, kind="stable")
-    sizes = np.unique(train.qid[order], return_counts=True)[1]
-    model = LGBMRanker(n_jobs=1, verbose=-1, random_state=0)
-    return model.fit(train.X[order], train.y[order].astype(int), group=sizes)
+    X, y, sizes = grouped(train)
+    return LGBMRanker(n_jobs=1, verbose=-1, random_state=0).fit(X, y, group=sizes)
+
+
+def stopped(train):
+    """LightGBM with its defaults and at most 1,000 trees, one fifth of the rows to stop by."""
+    shared = {"n_estimators": tree_stopping.MOST_TREES, "n_jobs": 1, "verbose": -1, "random_state": 0}
+    callbacks = [early_stopping(PATIENCE, verbose=False)]
+    learned, held_out = map(train.taken, one_fifth(train))
+    if train.qid is None:
+        ranks = [rankdata(part.y) / len(part.y) for part in (learned, held_out)]
+        model = LGBMRegressor(**shared)
+        return model.fit(learned.X, ranks[0], eval_set=[(held_out.X, ranks[1])], callbacks=callbacks)
+    X, y, sizes = grouped(learned)
+    of_held_out, grades, group = grouped(held_out)
+    judged = {"eval_set": [(of_held_out, grades)], "eval_group": [group], "eval_at": [10]}
+    return LGBMRanker(**shared).fit(X, y, group=sizes, **judged, callbacks=callbacks)
 
 
 def models(task):
-    """What is fitted to a set: functions of the rows to learn from."""
+    """What is fitted to a large set: functions of the rows to learn from."""
+    found = {DEFAULT: fitted(BoostedRanker(n_jobs=1)), ONE_PART: of_one_part, FIVE: of_five_folds}
+    return found if isinstance(task.y, Preferences) else found | {STOPPED: stopped}
+
+
+def further_models(task):
+    """What is fitted to other sets, too."""
     old = BoostedRanker(
         n_estimators=100,
         learning_rate=0.1,
@@ -126,12 +183,7 @@ def models(task):
         colsample_bynode=1.0,
         n_jobs=1,
     )
-    found = {
-        DEFAULT: fitted(BoostedRanker(n_jobs=1)),
-        ONE_PART: of_one_part,
-        PLAIN: fitted(old),
-        TUNED: fitted(BoostedRankerCV(n_jobs=1)),
-    }
+    found = {PLAIN: fitted(old), TUNED: fitted(BoostedRankerCV(n_jobs=1))}
     if task.qid is not None:
         found |= {
             BY_LISTS: fitted(BoostedRanker(scoring="ndcg@10", n_jobs=1)),
@@ -150,21 +202,27 @@ def measured(fit, train, test):
     found = {"error": float(ranking_error(test.y, scores, test.qid))}
     if test.qid is not None:
         found["ndcg@10"] = float(ndcg(test.y, scores, test.qid, k=10, undefined="skip"))
-    found["trees"] = int(getattr(model, "n_iter_", None) or model.n_estimators)
+    found["trees"] = n_trees(model)
     found["seconds"] = round(seconds, 2)
     return {name: round(value, 5) for name, value in found.items()}
+
+
+def n_trees(model):
+    grown = getattr(model, "booster_", None)
+    return int(model.n_iter_ if grown is None else model.best_iteration_ or grown.num_trees())
 
 
 def run(names, record, most_rows=None):
     """Fill the record, and yield after each split."""
     for name in names:
-        task = (CHOSEN_BY | KEPT_APART)[name]()
+        task = (CHOSEN_BY | KEPT_APART | LARGE)[name]()
         task = task if most_rows is None else task.first(most_rows)
         of_set = record.setdefault(name, {"rows": task.X.shape[0], "splits": {}})
-        for seed in range(1, 1 + (SPLITS_OF_FEW if task.X.shape[0] < FEW_ROWS else SPLITS)):
+        n_splits = 1 if name in LARGE else SPLITS_OF_FEW if task.X.shape[0] < FEW_ROWS else SPLITS
+        for seed in range(1, 1 + n_splits):
             of_split = of_set["splits"].setdefault(str(seed), {})
             train, test = task.split(seed)
-            for label, fit in models(task).items():
+            for label, fit in (models(task) | ({} if name in LARGE else further_models(task))).items():
                 if label not in of_split:
                     of_split[label] = measured(fit, train, test)
                     print(f"{name:<20}{seed:<3}{label:<24}{of_split[label]}", flush=True)
@@ -222,14 +280,35 @@ def tables():
     ]
     return {
         "defaults: errors": f"{markdown(header, rows)}\n\n{verdict(record)}",
+        "defaults: times": times(record),
         "defaults: lists": markdown(["", *labels], lists),
     }
+
+
+def times(record):
+    """What the default costs, and its errors, beside LightGBM with early stopping and five folds."""
+    header = ["", "rows", "LightGBM", "default", "five folds", "default - five folds", "LightGBM, seconds",
+              "default", "five folds", "default / LightGBM"]  # fmt: skip
+    rows, labels = [], (STOPPED, DEFAULT, FIVE)
+    for name in (name for name in [*CHOSEN_BY, *KEPT_APART, *LARGE] if name in record):
+        of_set = record[name]
+        known = [label for label in labels if label in of_set["splits"]["1"]]
+        error = {label: mean(of_set, label, "error") for label in known}
+        seconds = {label: mean(of_set, label, "seconds") for label in known}
+        apart = number(error[DEFAULT] - error[FIVE], signed=True)
+        ratio = f"{seconds[DEFAULT] / seconds[STOPPED]:.1f}" if STOPPED in known else ""
+        errors = [number(error[label]) if label in known else "" for label in labels]
+        figures = [f"{seconds[label]:.2f}" if label in known else "" for label in labels]
+        rows.append([name, f"{of_set['rows']:,}", *errors, apart, *figures, ratio])
+    return markdown(header, rows)
 
 
 def verdict(record):
     """A sentence about the sets on which the default loses to the tuned trees by more than `MOST_LOST`."""
     losses = {
-        name: mean(of_set, DEFAULT, "error") - mean(of_set, TUNED, "error") for name, of_set in record.items()
+        name: mean(record[name], DEFAULT, "error") - mean(record[name], TUNED, "error")
+        for name in [*CHOSEN_BY, *KEPT_APART]
+        if name in record
     }
     worse = sorted((name for name in losses if losses[name] > MOST_LOST), key=losses.get, reverse=True)
     n_close = len(losses) - len(worse)
@@ -269,7 +348,9 @@ def main(arguments=None):
     in_folder = suite.folder().is_dir()
     bundled = {"diabetes", "breast cancer", "digits", "friedman1", "ordinal", "survival", "queries", "search",
                "friedman2", "friedman3", "reward head", "search, last"}  # fmt: skip
-    names = options.only or [name for name in CHOSEN_BY | KEPT_APART if in_folder or name in bundled]
+    bundled |= LARGE.keys() - {"california, all"}
+    sets = CHOSEN_BY | KEPT_APART | LARGE
+    names = options.only or [name for name in sets if in_folder or name in bundled]
     record = json.loads(RESULTS.read_text()) if RESULTS.exists() and not options.quick else {}
     with threadpool_limits(1):
         for _ in run(names, record, QUICK_ROWS if options.quick else None):

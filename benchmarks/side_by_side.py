@@ -2,6 +2,7 @@
 
     python benchmarks/side_by_side.py OLD/.venv/bin/python NEW/.venv/bin/python --output ratios.json
     python benchmarks/side_by_side.py OLD NEW --only "hinge" --repeats 40
+    python benchmarks/side_by_side.py OLD NEW --only "pairs x" --output benchmarks/results/wide_pairs.json
 
 Each interpreter runs in its own process, which makes the data once and waits its turn, so both versions
 see the same machine. For an idle machine; the fits use one thread.
@@ -94,6 +95,7 @@ def fits():
         for alpha in (1e-1, 1e-2) if n_pairs == 2_000 else (1e-1,):
             add(f"hinge, alpha {alpha:g}, {n_pairs:,} pairs x {n_features}", RankSVM(alpha, n_jobs=1), *votes)
         add(f"logistic, search, {n_pairs:,} pairs x {n_features}", RankLogisticCV(n_jobs=1), *votes)
+        add(f"hinge, search, {n_pairs:,} pairs x {n_features}", RankSVMCV(n_jobs=1), *votes)
     winner, loser = rng.integers(100, size=(2, 100_000))
     loser = np.where(loser == winner, (loser + 1) % 100, loser)
     add("Bradley-Terry, 100,000 matches", BradleyTerry(), winner, loser)

@@ -23,13 +23,17 @@ from rank_svm import graded_rows
 from records import compact
 from threadpoolctl import threadpool_limits
 
-from rankwise import Preferences, RankLogistic, RankSVM
+from rankwise import Preferences, RankLogistic, RankPlackettLuce, RankSVM
 from rankwise.data.design import DenseDesign
 from rankwise.model_selection import alpha_path
 
 RATIO, LEAST = 0.9, 0.05
 RECORD = Path(__file__).parent / "results" / "sparse.json"
-LOSSES = {"logistic": RankLogistic(), "squared hinge": RankSVM(loss="squared_hinge")}
+LOSSES = {
+    "Cox": RankPlackettLuce(),
+    "logistic": RankLogistic(),
+    "squared hinge": RankSVM(loss="squared_hinge"),
+}
 
 
 def survival(m, p, seed=0):

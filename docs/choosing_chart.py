@@ -20,7 +20,7 @@ ANSWERS = [
     ["RankRLSCV", "exact leave-pair-out"],
     ["CurveRankerCV", "one curve per feature"],
     ["BoostedRanker, KernelRanker", "trees, or a learned kernel"],
-    ["OrdinalSVMCV", "grades with boundaries"],
+    ["OrdinalSVMCV, AutoRanker", "linear; curved: predict_grade"],
     ["BradleyTerry", "one score per item"],
     ["RankSVM, RankLogistic", "pair_data, from_survival"],
     ["HullRankerCV", "order=[(higher, lower), ...]"],

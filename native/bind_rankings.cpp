@@ -5,6 +5,7 @@
 #include "logistic_ranking.hpp"
 #include "order_errors.hpp"
 #include "order_graph.hpp"
+#include "plackett_luce.hpp"
 #include "python_arrays.hpp"
 #include "ranking.hpp"
 #include "squared_hinge.hpp"
@@ -139,6 +140,36 @@ nb::tuple squared_hinge_ranking(InputVector<double> scores, RankingIndex& index,
                                         {gradient.data(), diagonal.data()});
     }
     return nb::make_tuple(value, gradient, diagonal);
+}
+
+nb::tuple plackett_luce(InputVector<double> scores, RankingIndex& index, InputVector<double> query_factor,
+                        Column weight, double log_unit, Column event, bool efron, bool with_diagonal, Column direction,
+                        int n_threads) {
+    const std::size_t n = scores.size(), n_ranked = index.row.size();
+    const rankwise::Ranking ranking = index.view(n);
+    check_length(query_factor.size(), ranking.n_queries, "query_factor needs one entry for each query");
+    const rankwise::ListColumns columns{
+        scores.data(), pointer(weight, n), pointer(event, n), query_factor.data(), pointer(direction, n), log_unit,
+        efron};
+    if (direction) {
+        OutputVector product = by_row(n, n_ranked), chosen = by_row(n, n_ranked);
+        {
+            nb::gil_scoped_release unlocked;
+            rankwise::plackett_luce(ranking, columns, n_threads,
+                                    {nullptr, nullptr, nullptr, product.data(), chosen.data()});
+        }
+        return nb::make_tuple(product, chosen);
+    }
+    OutputVector values = new_vector(ranking.n_queries), gradient = by_row(n, n_ranked);
+    std::optional<OutputVector> diagonal;
+    if (with_diagonal) diagonal = by_row(n, n_ranked);
+    {
+        nb::gil_scoped_release unlocked;
+        rankwise::plackett_luce(
+            ranking, columns, n_threads,
+            {values.data(), gradient.data(), diagonal ? diagonal->data() : nullptr, nullptr, nullptr});
+    }
+    return nb::make_tuple(values, gradient, diagonal);
 }
 
 using Windows = nb::ndarray<nb::numpy, std::int32_t, nb::shape<-1, 4>>;
@@ -353,6 +384,12 @@ void bind_rankings(nb::module_& m) {
     m.def("squared_hinge_ranking", &squared_hinge_ranking, nb::arg("scores"), nb::arg("index"), nb::arg("query_factor"),
           nb::arg("weight").none(), nb::arg("can_be_worse").none(), nb::arg("gain").none(), nb::arg("n_threads"),
           "(loss, gradient, diagonal of the Hessian) of the pairwise squared hinge loss.");
+    m.def(
+        "plackett_luce", &plackett_luce, nb::arg("scores"), nb::arg("index"), nb::arg("query_factor"),
+        nb::arg("weight").none(), nb::arg("log_unit"), nb::arg("event").none(), nb::arg("efron"),
+        nb::arg("with_diagonal"), nb::arg("direction").none(), nb::arg("n_threads"),
+        "(losses of queries, gradient, diagonal or None) of the Plackett-Luce loss; with a direction, (the product of "
+        "the Hessian with it,).");
     m.def("find_windows", &find_windows, nb::arg("scores"), nb::arg("index"), nb::arg("margin"), nb::arg("n_threads"),
           "The margin windows of the rows of each query, in label order, for sum_moment.");
     m.def("sum_moment", &sum_moment, nb::arg("windows"), nb::arg("index"), nb::arg("weight").none(),

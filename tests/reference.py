@@ -142,6 +142,48 @@ def logistic_hessian(pairs, s):
     return H
 
 
+def plackett_luce(s, labels, query, weight=None, event=None, ties="breslow", average="queries"):
+    """The loss of whole lists and its gradient: choice by choice, row by row.
+
+    Without `event` the best of the rows that remain is chosen, and those with the lowest label never are;
+    with it, rows with an event leave those with their label or a higher one. A weight counts rows: the
+    smallest is 1 if one is smaller.
+    """
+    n = len(s)
+    weight = [1.0] * n if weight is None else [float(w) for w in weight]
+    unit = min(1.0, *(w for w in weight if w > 0))
+    sign = 1.0 if event is None else -1.0
+    lists = []
+    for q in sorted(set(query)):
+        rows = [i for i in range(n) if query[i] == q and weight[i] > 0]
+        loss, total, gradient = 0.0, 0.0, [0.0] * n
+        for level in sorted({labels[i] for i in rows}):
+            if event is None:
+                risk = [i for i in rows if labels[i] <= level]
+                lowest = min(labels[i] for i in rows)
+                chosen = [i for i in rows if labels[i] == level and level > lowest]
+            else:
+                risk = [i for i in rows if labels[i] >= level]
+                chosen = [i for i in rows if labels[i] == level and event[i]]
+            mean_weight = sum(weight[i] for i in chosen) / max(1, len(chosen))
+            for k, i in enumerate(chosen):
+                gone = k / len(chosen) if ties == "efron" else 0.0
+                size = {j: weight[j] / unit * np.exp(sign * s[j]) * (1 - gone * (j in chosen)) for j in risk}
+                own = weight[i] if ties == "breslow" else mean_weight
+                loss += own * np.log(sum(size.values())) - weight[i] * sign * s[i]
+                gradient[i] -= sign * weight[i]
+                for j in risk:
+                    gradient[j] += sign * own * size[j] / sum(size.values())
+            total += sum(weight[i] for i in chosen)
+        if total > 0:
+            lists.append((loss, total, gradient))
+    everything = sum(total for _, total, _ in lists)
+    factor = [1 / everything if average == "pairs" else 1 / (total * len(lists)) for _, total, _ in lists]
+    value = sum(f * loss for f, (loss, _, _) in zip(factor, lists, strict=True))
+    parts = zip(factor, lists, strict=True)
+    return value, np.sum([[f * g for g in gradient] for f, (_, _, gradient) in parts], axis=0)
+
+
 def least_squares(pairs, s, cost):
     value, c = 0.0, zeros(s)
     for i, j, w, t, _ in pairs:

@@ -1,5 +1,6 @@
 """The commands of `rankwise`, called in this process."""
 
+import gc
 import gzip
 import json
 import shlex
@@ -16,7 +17,8 @@ import reference
 import reference_metrics
 from commands import run
 from rankwise import HullRanker, OrdinalSVM, RankRLS, RankSVM, RankSVMCV
-from rankwise.cli.main import build_parser, main
+from rankwise.cli import main as cli_main
+from rankwise.cli.main import COMMANDS, build_parser, main, named
 from rankwise.cli.output import Progress
 from rankwise.cli.svm_rank import classify, learn
 from rankwise.datasets import make_ranking, make_search
@@ -630,6 +632,31 @@ def test_every_help_has_an_example(capsys):
             build_parser().parse_args([command, "--help"])
         assert exit.value.code == 0
         assert f"example:\n  rankwise {command} " in capsys.readouterr().out
+
+
+def test_only_the_command_that_is_named_is_built(capsys):
+    assert named(["train", "evaluate"]) == ["train"]
+    for arguments in ([], ["--help"], ["trian"], ["--version", "train"]):
+        assert named(arguments) == COMMANDS
+    (parsers,) = [action for action in build_parser()._actions if isinstance(action.choices, dict)]
+    assert list(parsers.choices) == list(COMMANDS)
+    with pytest.raises(SystemExit) as exit:
+        main(["trian"])
+    assert exit.value.code == 2
+    assert "'leaderboard'" in capsys.readouterr().err  # all commands are choices
+
+
+@pytest.mark.parametrize("collects", [True, False])
+def test_the_garbage_collector_is_left_as_it_was(collects, monkeypatch):
+    built = []
+    monkeypatch.setattr(cli_main, "build_parser", lambda names: built.append(gc.isenabled()) or 1 / 0)
+    (gc.enable if collects else gc.disable)()
+    try:
+        with pytest.raises(ZeroDivisionError):
+            main(["train"])
+        assert (built, gc.isenabled()) == ([False], collects)
+    finally:
+        gc.enable()
 
 
 def commands_of_the_page():

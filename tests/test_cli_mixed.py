@@ -24,6 +24,7 @@ from rankwise import (
     save_model,
 )
 from rankwise.cli.main import main
+from rankwise.data.hints import identifiers
 from rankwise.datasets import make_ranking
 from rankwise.io import table_formats
 from rankwise.io.model_file import load_model
@@ -485,6 +486,22 @@ def test_identifiers_are_named_and_never_cut(loans, tmp_path, capsys):
     assert "'user_id', 'row' look like identifiers; leave out with --exclude user_id,row" in said
     saved(frame.assign(**{LONG_NAME: [f"clerk {k // 2}" for k in range(300)]}), path)
     assert f"Leave it out with --exclude {LONG_NAME}, or" in fails(capsys, 1, *train)
+
+
+def test_identifiers_of_an_array_are_those_of_its_frame():
+    rng = np.random.default_rng(0)
+    columns = {
+        "row": np.arange(5.0, 305.0),
+        "user_id": 7.0 * rng.permutation(300),
+        "few_id": np.arange(300.0) % 3,
+        "part_id": rng.normal(size=300),
+        "price": 2.0 * np.arange(300.0),
+        "starts by one": np.r_[0.0, 1.0, rng.normal(size=298)],
+        "gaps_id": np.where(np.arange(300) % 9, np.arange(300.0), np.nan),
+    }
+    frame = pd.DataFrame(columns)
+    assert identifiers(frame) == identifiers(frame.to_numpy(), list(columns)) == ["row", "user_id"]
+    assert identifiers(frame.to_numpy()[:19], list(columns)) == []
 
 
 def test_the_search_leaves_identifiers_out(loans, tmp_path, capsys):

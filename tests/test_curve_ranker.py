@@ -567,6 +567,14 @@ def test_rows_of_weight_zero_do_not_matter(kind, options):
     np.testing.assert_allclose(first.predict(X), second.predict(X), atol=1e-2)
 
 
+def test_tables_of_more_rows_have_fewer_folds(monkeypatch):
+    search = CurveRankerCV()
+    assert [search.default_folds(n_rows) for n_rows in (4999, 5000, 19_999, 20_000)] == [5, 3, 3, 2]
+    monkeypatch.setattr("rankwise.estimators.curve_ranker.MANY_ROWS", len(X))
+    for cv, n_folds in ((None, 3), (4, 4)):
+        assert CurveRankerCV(cv=cv).fit(X, Y, qid=QID).cv_errors_.shape[1] == n_folds
+
+
 def test_the_default_alpha_is_that_of_the_search():
     model, search = CurveRanker().fit(X, Y, qid=QID), CurveRankerCV().fit(X, Y, qid=QID)
     assert model.alpha_ == search.alpha_

@@ -129,7 +129,7 @@ def test_every_registered_loss_declares_its_kind():
     preferences = Preferences.from_scores(y, qid)
     for name, kind in LOSSES.items():
         loss = kind(preferences)
-        assert loss.formula.startswith("mean over pairs of")
+        assert loss.formula.startswith("mean over pairs of" if loss.is_of_pairs else "mean over choices of")
         assert loss.at_zero == pytest.approx(loss.value(np.zeros(len(y))), rel=1e-12)
         assert chosen_solver(name, "auto") in SOLVERS
     assert set(losses.__all__) >= {kind.__name__ for kind in (Hinge, SquaredHinge)}

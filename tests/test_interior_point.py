@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 import independent
 from rankwise import Preferences, RankSVM, RankSVMCV, pair_data
 from rankwise.data.design import as_design
-from rankwise.losses import Hinge
+from rankwise.losses import Hinge, HuberHinge
 from rankwise.solvers import chosen_solver, solve_bundle
 from rankwise.solvers.interior_point import solve_interior_point
 
@@ -129,3 +129,40 @@ def test_a_callback_stops_the_method_and_keeps_the_best_weights():
     assert model.n_iter_ == 6
     assert model.objective_ < 1.0
     assert model.objective_ - model.gap_ <= RankSVM(1e-2, tol=1e-8).fit(X, pairs).objective_
+
+
+@pytest.mark.parametrize("alpha", [1e-2, 1e-4, 1e-6, 1e-8])
+def test_pairs_with_little_noise_converge_at_any_alpha(alpha):
+    """Most pairs can be ordered: if alpha is small, the weights are large."""
+    generator = np.random.default_rng(0)
+    first, second = generator.normal(size=(2, 2000, 50)) * np.logspace(0, -0.5, 50)
+    margin = (first - second) @ generator.normal(size=50)
+    wins = margin / margin.std() + 0.05 * generator.logistic(size=2000) > 0
+    X, y = pair_data(np.where(wins[:, None], first, second), np.where(wins[:, None], second, first))
+    found = solve_interior_point(as_design(X), Hinge(y), alpha)
+    other = solve_bundle(as_design(X), Hinge(y), alpha, tol=0.01)
+    assert found.status == "converged"
+    assert found.gap <= 1e-3
+    assert other.objective - other.gap <= found.objective <= other.objective + 1e-3
+
+
+def test_searches_compare_the_smoothed_hinge_and_certify_the_hinge():
+    X, y = votes(300, 40)
+    alphas = [1.0, 0.1, 0.01]
+    found = RankSVMCV(alphas, cv=3).fit(X, y)
+    smoothed = RankSVMCV(alphas, cv=3, loss=HuberHinge(width=0.25)).fit(X, y)
+    np.testing.assert_array_equal(found.cv_errors_, smoothed.cv_errors_)
+    best = RankSVM(found.alpha_, solver="interior-point").fit(X, y)
+    np.testing.assert_array_equal(found.coef_, best.coef_)
+    assert (found.loss, found.gap_ <= found.tol) == ("hinge", True)
+
+
+@pytest.mark.filterwarnings("ignore:The best alpha")
+def test_searches_with_a_named_solver_compare_the_hinge_itself():
+    X, y = votes(300, 40)
+    named = RankSVMCV([1.0, 0.1, 0.01], cv=3, solver="interior-point", tol=1e-6).fit(X, y)
+    planes = RankSVMCV([1.0, 0.1, 0.01], cv=3, solver="bundle", tol=1e-6).fit(X, y)
+    smoothed = RankSVMCV([1.0, 0.1, 0.01], cv=3, tol=1e-6).fit(X, y)
+    np.testing.assert_array_equal(named.cv_errors_, planes.cv_errors_)
+    assert (named.cv_errors_ != smoothed.cv_errors_).any()
+    np.testing.assert_allclose(named.cv_errors_, smoothed.cv_errors_, atol=0.05)

@@ -93,7 +93,7 @@ SIGNATURES = {
         tol=0.001, max_iter=1000, warm_start=False, callback=None, n_jobs=None, verbose=0
     """,
     "CurveRankerCV": """
-        alphas=None, *, cv=5, scoring=None, loss="hinge", n_bins=128, shape="steps", interactions=0,
+        alphas=None, *, cv=None, scoring=None, loss="hinge", n_bins=128, shape="steps", interactions=0,
         interaction_bins=64, monotone=None, categorical_features=None, average="queries",
         pair_weight=None, solver="auto", tol=0.001, max_iter=1000, callback=None, n_jobs=None,
         random_state=None, verbose=0

@@ -877,7 +877,10 @@ BAD_PARAMETERS = [
     ({"tol": -1e-3}, "tol must be a positive number; got -0.001"),
     ({"max_iter": 0}, "max_iter must be an integer of at least 1; got 0"),
     ({"max_iter": 0.5}, "max_iter must be an integer of at least 1; got 0.5"),
-    ({"loss": "x"}, "loss must be one of 'hinge', 'squared_hinge', 'huber_hinge', 'logistic'; got 'x'"),
+    (
+        {"loss": "x"},
+        "loss must be one of 'hinge', 'squared_hinge', 'huber_hinge', 'logistic', 'plackett-luce'; got 'x'",
+    ),
     (
         {"solver": "sgd"},
         "solver must be one of 'auto', 'bundle', 'bmrm', 'tree-rsvm', 'pair-rsvm', 'newton', "

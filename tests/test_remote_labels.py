@@ -271,7 +271,7 @@ def test_the_weights_of_a_partition_may_all_be_zero(no_driver, kind):
 
 @pytest.mark.parametrize("kind", [RankSVM, RankRLS])
 def test_labels_stay_on_the_workers_while_alpha_is_chosen(no_driver, monkeypatch, kind):
-    monkeypatch.setattr("rankwise.estimators.auto_alpha.N_FOLDS", 2)
+    monkeypatch.setattr("rankwise.estimators.alpha_choice.DEFAULT_FOLDS", 2)
     (X, y), qid = few_rows(), np.repeat(np.arange(12), 10)
     model = kind("auto", tol=0.1).fit(in_pieces(X), in_pieces(y), qid=in_pieces(qid))
     assert model.alpha_ > 0

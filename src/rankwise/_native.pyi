@@ -52,6 +52,18 @@ def squared_hinge_ranking(
     gain: Vector | None,
     n_threads: int,
 ) -> tuple[float, Vector, Vector]: ...
+def plackett_luce(
+    scores: Vector,
+    index: RankingIndex,
+    query_factor: Vector,
+    weight: Vector | None,
+    log_unit: float,
+    event: Vector | None,
+    efron: bool,
+    with_diagonal: bool,
+    direction: Vector | None,
+    n_threads: int,
+) -> tuple[Any, ...]: ...
 def find_windows(scores: Vector, index: RankingIndex, margin: float, n_threads: int) -> NDArray[np.int32]: ...
 def sum_moment(
     windows: NDArray[np.int32],

@@ -15,6 +15,7 @@ from rankwise.estimators import (
     BradleyTerry,
     BradleyTerryCV,
     CrowdBradleyTerry,
+    PlackettLuce,
     PredictionPoweredBradleyTerry,
 )
 from rankwise.io.atomic import atomic_write
@@ -92,6 +93,12 @@ def run(options: argparse.Namespace, console: Console) -> None:
 OF_A_FIT = (
     "a", "b", "outcome", "weight", "date", "cluster", "alpha", "ties", "order_effect", "half_life",
     "intervals", "link", "model", "covariates", "judge", "judge_outcome", "tune", "over_time", "by",
+    "ranking",
+)  # fmt: skip
+# Options that rankings do not have.
+OF_MATCHES_ALONE = (
+    "a", "b", "outcome", "weight", "date", "ties", "order_effect", "half_life", "link", "covariates", "judge",
+    "judge_outcome", "tune", "over_time", "by", "evaluate", "fragility",
 )  # fmt: skip
 # Columns that held-out votes have, too.
 OF_VOTES = ("a", "b", "outcome", "weight")
@@ -114,6 +121,8 @@ def loaded(options: argparse.Namespace) -> Any:
 def fitted(options: argparse.Namespace) -> tuple[Any, Any, Any, Any, Any]:
     """Return the leaderboard of a table, and if any the search, clusters, ratings and boards by category."""
     check_usage(options)
+    if options.ranking is not None:
+        return of_rankings(options), None, None, None, None
     columns, search = read_columns(options), None
     names, by = (columns.pop("a"), columns.pop("b")), columns.pop("by", None)
     if options.tune:
@@ -130,6 +139,20 @@ def fitted(options: argparse.Namespace) -> tuple[Any, Any, Any, Any, Any]:
     if by is not None:
         boards = leaderboards_by(model, *names, by=by, confidence=options.confidence, **columns)
     return model, search, users, ratings, boards
+
+
+def of_rankings(options: argparse.Namespace) -> PlackettLuce:
+    """Return the leaderboard of a table with a row per item of a ranking."""
+    roles = {"ranking": options.ranking, "item": options.item or "item", "place": options.place or "place"}
+    users = options.cluster[0] if options.cluster else None
+    found = read_text_columns(options.matches, lambda present: [*roles.values(), *([users] if users else [])])
+    table = {role: found[name] for role, name in roles.items()} | {"place": as_numbers(found[roles["place"]])}
+    cluster = None
+    if users:
+        of_ranking = dict(zip(table["ranking"], found[users], strict=True))
+        cluster = [of_ranking[name] for name in sorted(of_ranking)]
+    model = PlackettLuce(options.alpha, **({"intervals": options.intervals} if options.intervals else {}))
+    return model.fit(table, cluster=cluster)
 
 
 def shared_options(options: argparse.Namespace) -> dict[str, Any]:
@@ -269,6 +292,12 @@ def chances_of(matches: list[list[str]], model: Any) -> list[dict[str, Any]]:
 
 def check_usage(options: argparse.Namespace) -> None:
     """Refuse options without those that they need."""
+    for name in ("item", "place"):
+        if options.ranking is None and getattr(options, name) is not None:
+            raise arguments.UsageError(f"--{name} needs --ranking, the column of who ranked.")
+    refused = [name for name in OF_MATCHES_ALONE if options.ranking and getattr(options, name)]
+    if refused:
+        raise arguments.UsageError(f"--{refused[0].replace('_', '-')} cannot be used with --ranking.")
     if (options.a is None) != (options.b is None):
         raise arguments.UsageError("A table of matches needs --a and --b, or neither.")
     if options.cluster is not None and len(options.cluster) > 2:

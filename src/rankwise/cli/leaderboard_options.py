@@ -29,6 +29,11 @@ def _add_data_options(parser: Any) -> None:
     )
     group.add_argument("--weight", help="column of weights")
     group.add_argument(
+        "--ranking", help="column of who ranked, of a table with a row per item of a ranking (Plackett-Luce)"
+    )
+    group.add_argument("--item", help="column of the items of --ranking (default: item)")
+    group.add_argument("--place", help="column of their places, lower is better (default: place)")
+    group.add_argument(
         "--cluster", nargs="+", metavar="COLUMN",
         help="column of users or prompts whose votes depend on each other, or two columns",
     )  # fmt: skip

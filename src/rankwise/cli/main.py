@@ -3,19 +3,33 @@
 from __future__ import annotations
 
 import argparse
+import gc
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from importlib import import_module
 from typing import NoReturn
 
 from rankwise import __version__
-from rankwise.cli import demo, evaluate, export, leaderboard, predict, rank, report, summary, train, tune
 from rankwise.cli.arguments import UsageError, check_combinations, files_of
 from rankwise.cli.files import check_files
 from rankwise.cli.interruption import InterruptedRunError, Interruption, exit_code
 from rankwise.cli.output import Console, complain, leave_output, sentence
 from rankwise.core.text import printable
 
-COMMANDS = (train, predict, rank, evaluate, tune, summary, report, leaderboard, export, demo)
+# In the order of the help. Each is a module of this package, imported if it is to run or to be listed.
+COMMANDS = (
+    "train",
+    "predict",
+    "rank",
+    "evaluate",
+    "tune",
+    "summary",
+    "report",
+    "leaderboard",
+    "export",
+    "demo",
+)
 EPILOG = """exit codes: 0 done, 1 the run failed, 2 wrong usage, 130 and 143 ended by Ctrl-C and SIGTERM
 
 example:
@@ -34,8 +48,8 @@ class Parser(argparse.ArgumentParser):
         super().error(printable(message))
 
 
-def build_parser() -> argparse.ArgumentParser:
-    """Return the parser of all commands."""
+def build_parser(names: Sequence[str] = COMMANDS) -> argparse.ArgumentParser:
+    """Return the parser of some commands, by default of all."""
     parser = Parser(
         prog="rankwise",
         description="Learn to put things in order.",
@@ -44,16 +58,35 @@ def build_parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("--version", action="version", version=f"rankwise {__version__}")
     commands = parser.add_subparsers(dest="command", required=True, metavar="command")
-    for command in COMMANDS:
-        command.add_parser(commands)
+    for name in names:
+        import_module(f"rankwise.cli.{name}").add_parser(commands)
     return parser
+
+
+def named(arguments: Sequence[str]) -> Sequence[str]:
+    """Return the command that begins the arguments, or all commands if none does."""
+    return [name for name in COMMANDS if name in arguments[:1]] or COMMANDS
+
+
+@contextmanager
+def no_garbage_collection() -> Iterator[None]:
+    """Postpone the garbage collector: imports make many objects, hardly any of them garbage."""
+    collects = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if collects:
+            gc.enable()
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run a command and return its exit code; errors of argparse exit with 2."""
-    parser = build_parser()
+    arguments = list(sys.argv[1:] if arguments is None else arguments)
+    with no_garbage_collection():
+        parser = build_parser(named(arguments))
     options = parser.parse_args(arguments)
-    options.arguments = list(sys.argv[1:] if arguments is None else arguments)
+    options.arguments = arguments
     console, interruption = Console(options.quiet, options.json), Interruption()
     try:
         with interruption, console.warnings_as_notes():

@@ -101,7 +101,7 @@ def note_identifiers(data: Data, console: Console) -> None:
     """Name the columns that look like identifiers."""
     if data.feature_names is None or not hasattr(data.X, "shape"):
         return
-    names = identifiers(data.X if is_frame(data.X) else framed(data.X, data.feature_names))
+    names = identifiers(data.X, None if is_frame(data.X) else data.feature_names)
     if names:
         what = "looks like an identifier" if len(names) == 1 else "look like identifiers"
         console.note(f"{', '.join(map(repr, names))} {what}; leave out with --exclude {','.join(names)}")

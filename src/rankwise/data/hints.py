@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import re
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -95,8 +96,8 @@ def index_columns(X: Any) -> NDArray[np.intp]:
     return np.array([k for k in near if (np.diff(X[:, k]) == 1).all()], dtype=np.intp)
 
 
-def identifiers(X: Any) -> list[str]:
-    """Return the names of the columns of a frame that name rows rather than describe them.
+def identifiers(X: Any, names: Sequence[str] | None = None) -> list[str]:
+    """Return the names of the columns that name rows rather than describe them, of a frame or an array.
 
     These are words of which no two are equal, row numbers, and columns named like an identifier with many
     different words or whole numbers. (Other whole numbers that all differ may be quantities, such as prices.)
@@ -108,20 +109,31 @@ def identifiers(X: Any) -> list[str]:
     >>> identifiers(frame.assign(url=[f"/{k}" for k in range(40)], loan_id=frame["price"] + 100))
     ['row', 'url', 'loan_id']
     """
-    return [str(column.name) for column in frame_columns(X) if _names_rows(column)]
+    if names is None:
+        return [str(column.name) for column in frame_columns(X) if _names_rows(column)]
+    return [name for name, values in zip(names, X.T, strict=True) if _numbers_name_rows(name, values)]
 
 
 def _names_rows(column: Column) -> bool:
-    kind, is_named = kind_of(column), _NAMED_ID.search(str(column.name)) is not None
+    kind = kind_of(column)
     if len(column) < INDEX_ROWS or is_declared(column) or kind not in (CATEGORY, NUMBER):
         return False
     if kind == CATEGORY:
         words = [word for word in column.to_list() if not is_missing(word)]
         n_words = len(set(words))
+        is_named = _is_named_identifier(column.name)
         return INDEX_ROWS <= n_words == len(words) or (is_named and 2 * n_words > len(words))
-    if not is_named and np.diff(numbers_of(column.head(2), kind))[0] != 1:
+    return _numbers_name_rows(column.name, numbers_of(column, kind))
+
+
+def _is_named_identifier(name: Any) -> bool:
+    return _NAMED_ID.search(str(name)) is not None
+
+
+def _numbers_name_rows(name: Any, values: FloatVector) -> bool:
+    is_named = _is_named_identifier(name)
+    if len(values) < INDEX_ROWS or not (is_named or values[1] - values[0] == 1):
         return False
-    values = numbers_of(column, kind)
     if bool((np.diff(values) == 1).all()):
         return True
     n_values = len(np.unique(values))

@@ -46,6 +46,8 @@ def whole_queries(design: DaskDesign, loss: Any) -> tuple[WholeQueryDesign, Any]
         return WholeQueryDesign(design), loss
     squares = isinstance(loss, LeastSquares)
     if not isinstance(loss.preferences, RemotePreferences):
+        if not (squares or loss.is_of_pairs):  # workers sum pairs
+            return None
         if not whole_queries_pay(design, has_line_search=not squares):
             return None
         if squares and loss.pull.ndim > 1:  # several outputs

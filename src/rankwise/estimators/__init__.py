@@ -16,12 +16,17 @@ if TYPE_CHECKING:
         RankLogistic as RankLogistic,
         RankLogisticCV as RankLogisticCV,
     )
+    from rankwise.estimators.rank_plackett_luce import (
+        RankPlackettLuce as RankPlackettLuce,
+        RankPlackettLuceCV as RankPlackettLuceCV,
+    )
     from rankwise.estimators.rank_rls import RankRLS as RankRLS, RankRLSCV as RankRLSCV
     from rankwise.estimators.rank_svm import RankSVM as RankSVM, RankSVMCV as RankSVMCV
     from rankwise.estimators.hull_ranker import HullRanker as HullRanker, HullRankerCV as HullRankerCV
     from rankwise.leaderboard.bradley_terry import BradleyTerry as BradleyTerry
     from rankwise.leaderboard.bradley_terry_cv import BradleyTerryCV as BradleyTerryCV
     from rankwise.leaderboard.crowd import CrowdBradleyTerry as CrowdBradleyTerry
+    from rankwise.leaderboard.plackett_luce import PlackettLuce as PlackettLuce
     from rankwise.leaderboard.prediction_powered import (
         PredictionPoweredBradleyTerry as PredictionPoweredBradleyTerry,
     )

@@ -10,6 +10,7 @@ from sklearn.base import clone
 
 from rankwise import estimators
 from rankwise.core.backends import backend_of
+from rankwise.estimators.alpha_choice import DEFAULT_FOLDS
 from rankwise.estimators.fits import adopt
 from rankwise.estimators.inputs import read_preferences
 from rankwise.losses import Smooth, loss_class
@@ -22,15 +23,14 @@ MOST_DIMENSIONS, MOST_OPERATIONS = 2000, 1e11
 # The place in the default grid of the alpha of a few rows without folds: on 200 rows of the sets of
 # `benchmarks/suite.py` it is near the best for most.
 PLACE_FOR_FEW_ROWS = 2
-N_FOLDS = 5
 
 
 def fit_with_chosen_alpha(model: Any, X: Any, y: Any, qid: Any, sample_weight: Any) -> Any:
     """Choose alpha as the CV class of a model does, and fit the model; its `alpha_` is the choice.
 
-    Smooth losses leave every query out if there are several, and it is affordable; otherwise there are five
-    folds, as for rows on Dask and with `l1_ratio`. RankRLS has its closed forms. If the rows are too few for
-    folds with pairs, alpha is large.
+    Smooth losses leave every query out if there are several, and it is affordable; otherwise there are the
+    folds of the CV class, as for rows on Dask and with `l1_ratio`. RankRLS has its closed forms. If the rows
+    are too few for folds with pairs, alpha is large.
     """
     searching = getattr(estimators, model.searching)
     known = searching().get_params(deep=False)
@@ -59,12 +59,12 @@ def _shape(X: Any) -> tuple[int, int]:
     return X.shape if hasattr(X, "shape") else np.asarray(X).shape
 
 
-def cv_for(model: Any, X: Any, y: Any, qid: Any) -> int | str:
-    """Return the `cv` of the search: queries left out, or five folds, or one per query if these are fewer."""
-    n_queries = _n_ranked(y, qid)
-    if n_queries > 1 and issubclass(loss_class(model.loss), Smooth) and _can_leave_out(model, X):
+def cv_for(model: Any, X: Any, y: Any, qid: Any) -> int | str | None:
+    """Return the `cv` of the search: queries left out, or None for folds, or one fold per query of few."""
+    n_queries, loss = _n_ranked(y, qid), loss_class(model.loss)
+    if n_queries > 1 and issubclass(loss, Smooth) and loss.is_of_pairs and _can_leave_out(model, X):
         return "leave-query-out"
-    return min(N_FOLDS, n_queries) if n_queries > 1 else N_FOLDS
+    return n_queries if 1 < n_queries < DEFAULT_FOLDS else None
 
 
 def _n_ranked(y: Any, qid: Any) -> int:

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from sklearn.pipeline import Pipeline
 
-from rankwise.core.types import FloatArray
+from rankwise.core.types import FloatArray, FloatVector
 from rankwise.estimators import RankLogistic
-from rankwise.estimators.auto_choice import combined, eligible, errors_of
+from rankwise.estimators.auto_choice import by_error, combined, eligible
 from rankwise.estimators.model_scores import ModelScores
 from rankwise.evaluation.intervals import Estimate
 from rankwise.preferences import Preferences
@@ -38,7 +38,7 @@ class Blend:
     def __init__(self, race: Race):
         self._race = race
         best: dict[str, Trial] = {}
-        for trial in sorted(eligible(race.trials), key=lambda one: float(np.nanmean(errors_of(one.results)))):
+        for trial, _ in by_error([(trial, trial.results) for trial in eligible(race.trials)]):
             best.setdefault(trial.candidate.family, trial)
         self._n_folds = min(len(trial.results) for trial in best.values())
         self._finalists = list(best.values())
@@ -62,6 +62,10 @@ class Blend:
         if self._n_folds < 2:
             return combined(self._results(range(1)))
         return combined(self._results(range(self._n_folds)))
+
+    def scores(self) -> list[FloatVector]:
+        """Return the scores of the test rows of each fold."""
+        return [self._scores(number)[:, self.members] @ self.mix.coef_ for number in range(self._n_folds)]
 
     def model(self, models: Sequence[Any]) -> Pipeline:
         """Return the mix of the fitted models of `trials`."""

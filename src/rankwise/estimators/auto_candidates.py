@@ -28,6 +28,7 @@ from rankwise.estimators import (
     RankSVM,
 )
 from rankwise.estimators.auto_task import Task
+from rankwise.estimators.tree_growth import import_lightgbm
 from rankwise.model_selection.search import EdgeOfGridWarning
 
 # From the simplest to the most complex.
@@ -37,6 +38,8 @@ OWN = "own"
 MOST_CURVES, MOST_KERNEL_COLUMNS = 1000, 1000
 # How long it takes to choose the number of trees, and all of their parameters, in fits of 100 trees.
 COST_OF_STOPPING, COST_OF_TUNING = 8.0, 150.0
+# Trees of fewer entries are grown by one thread: others gain little, and wait for each other if busy.
+FEW_ENTRIES = 1_000_000
 # Rows by which it is decided whether features are scaled within queries already.
 SEEN_ROWS = 2000
 
@@ -110,6 +113,7 @@ def candidates_for(task: Task, given: Sequence[Any] | None, seed: int, n_jobs: i
     if not is_sparse and n_columns <= MOST_KERNEL_COLUMNS:
         found.append(Candidate("learned kernel", "kernel", (), KernelRanker()))
     if importlib.util.find_spec("lightgbm") is not None:
+        import_lightgbm()  # now, so that the time of the first fit is that of a fit
         found += [
             Candidate("100 trees", "trees", (), BoostedRanker(n_estimators=100)),
             Candidate("trees", "trees", (), BoostedRanker(), cost=COST_OF_STOPPING),
@@ -121,6 +125,8 @@ def candidates_for(task: Task, given: Sequence[Any] | None, seed: int, n_jobs: i
     found = [one for one in found if one.family in families]
     for one in found:
         known = one.ranker.get_params()
+        if one.family == "trees" and n_jobs is None and task.n_rows * n_columns < FEW_ENTRIES:
+            shared = shared | {"n_jobs": 1}
         one.ranker.set_params(**{name: value for name, value in shared.items() if name in known})
     return sorted(found, key=lambda one: one.complexity) + own
 

@@ -61,10 +61,17 @@ def is_clearly_worse(results: Sequence[Measured], best: Sequence[Measured], p: f
 
 
 def eligible(trials: Sequence[Trial]) -> list[Trial]:
-    """Return the trials to choose from: not failed, not dropped, at most one fold behind the others."""
-    tried = [trial for trial in trials if trial.results and not trial.error and not trial.is_dropped]
-    most = max((len(trial.results) for trial in tried), default=0)
-    return [trial for trial in tried if len(trial.results) >= max(1, most - 1)]
+    """Return the trials to choose from: those with an answer, neither failed nor dropped."""
+    return [trial for trial in trials if trial.results and not trial.error and not trial.is_dropped]
+
+
+def by_error(found: Sequence[tuple[Trial, list[Measured]]]) -> list[tuple[Trial, list[Measured]]]:
+    """Sort trials by error, the best first.
+
+    One with fewer folds has the error of the one with most folds and the difference over the folds of both.
+    """
+    longest = max(found, key=lambda one: len(one[1]))[1]
+    return sorted(found, key=lambda one: difference(one[1], longest).value)
 
 
 def chosen(trials: Sequence[Trial], prefer: str, without: int | None = None) -> Trial:
@@ -73,10 +80,7 @@ def chosen(trials: Sequence[Trial], prefer: str, without: int | None = None) -> 
     Within a family it is the one with the lowest error. `without` is a fold that is left out.
     """
     found = [(trial, _results(trial, without)) for trial in eligible(trials)]
-    found = [(trial, results) for trial, results in found if results]
-    n_shared = min(len(results) for _, results in found)
-    found = [(trial, results[:n_shared]) for trial, results in found]
-    found.sort(key=lambda one: float(np.nanmean(errors_of(one[1]))))
+    found = by_error([(trial, results) for trial, results in found if results])
     best, of_best = found[0]
     if prefer == "best":
         return best
@@ -180,12 +184,10 @@ def table_of(trials: Sequence[Trial], winners: Sequence[Trial]) -> TriedModels:
     Means are comparable: that of a candidate with fewer folds is the mean of the best one and the difference
     from it over the folds that both have.
     """
-    found = eligible(trials)
-    best = min(found, key=lambda trial: float(np.nanmean(errors_of(trial.results))))
-    tried = sorted(
-        (trial for trial in trials if trial.results),
-        key=lambda trial: (trial not in found, float(np.nanmean(errors_of(trial.results)))),
-    )
+    found = [trial for trial, _ in by_error([(trial, trial.results) for trial in eligible(trials)])]
+    best = found[0]
+    others = [(trial, trial.results) for trial in trials if trial.results and trial not in found]
+    tried = found + [trial for trial, _ in (by_error(others) if others else [])]
     rows = [_line(trial, best, trial in winners) for trial in tried]
     rows += [_empty_line(trial) for trial in trials if not trial.results]
     return TriedModels(rows, best.results[0].measure.name)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from rankwise.estimators.auto_choice import errors_of
 from rankwise.estimators.auto_task import Fold, folds_of
 from rankwise.preferences import FewRowsError, NoPairsError
@@ -15,8 +17,9 @@ if TYPE_CHECKING:
 FIRST_ROWS, RATIO, N_FOLDS = 500, 4, 5
 # Shares of the budget: of all fits to samples, of one of them, and of one to the next sample as predicted.
 PILOT_SHARE, FIRST_SHARE, NEXT_SHARE = 0.2, 0.1, 0.05
-# From some number of rows on, fits take time in proportion to the rows; below, to this power of the rows.
-PROPORTIONAL_ROWS, POWER = 8000, 0.8
+# From some number of rows on, fits take time in proportion to the rows; below, to a power of the rows, which
+# two samples determine within these bounds. That of one sample is typical.
+PROPORTIONAL_ROWS, POWER, LEAST_POWER, LARGEST_POWER = 8000, 0.6, 0.4, 1.2
 # Candidates are compared on all rows if the time that is predicted exceeds the rest by at most this factor: a
 # fit that takes more than its share is given up, and without time for a last fit the model of a fold stays.
 SLACK = 1.5
@@ -35,6 +38,7 @@ class Pilots:
     def __init__(self, race: Race, seed: int):
         self._race, self._seed = race, seed
         self._trials = first_of_families(race.trials)
+        self._power: dict[str, float] = {}
 
     def run(self) -> None:
         """Fit to samples while that is cheap."""
@@ -60,6 +64,10 @@ class Pilots:
                 break
             found = race.timed(trial, fold, train, FIRST_SHARE * race.budget)
             if not isinstance(found, str):
+                if trial.pilot is not None:
+                    ratio = np.log(max(found.seconds, 1e-9) / max(trial.pilot.seconds, 1e-9))
+                    power = ratio / np.log(found.n_rows / trial.pilot.n_rows)
+                    self._power[trial.candidate.name] = float(np.clip(power, LEAST_POWER, LARGEST_POWER))
                 trial.pilot = found
                 if RATIO * found.seconds < NEXT_SHARE * race.budget:
                     going.append(trial)
@@ -70,22 +78,22 @@ class Pilots:
 
     def _seconds(self, trial: Trial, n_rows: int) -> float:
         """Predict the time of a fit; fits to few rows take less than in proportion to them."""
-        pilot = trial.pilot
+        pilot, power = trial.pilot, self._power.get(trial.candidate.name, POWER)
         if pilot is None:
             return 0.0
         few, known = min(n_rows, PROPORTIONAL_ROWS), min(pilot.n_rows, PROPORTIONAL_ROWS)
-        return pilot.seconds * (few / known) ** POWER * max(n_rows / few, 1.0) * known / pilot.n_rows
+        return pilot.seconds * (few / known) ** power * max(n_rows / few, 1.0) * known / pilot.n_rows
 
     def affordable_rows(self) -> int:
         """Return the number of rows for which there is time for a fold of each family and a last fit.
 
-        The slowest family is left out if twice as many rows are affordable without it, unless it is the best
-        one of the samples: it has its answer.
+        If these are few, the slowest family is left out if twice as many rows are affordable without it,
+        unless it is the best one of the samples: it has its answer.
         """
         race = self._race
         known = [trial for trial in self._trials if trial.reason is None and trial.pilot is not None]
         n_rows = self._affordable(known)
-        while len(known) > 1 and n_rows < race.task.n_rows:
+        while len(known) > 1 and n_rows < min(race.task.n_rows, PROPORTIONAL_ROWS):
             slowest = max(known, key=lambda trial: self._seconds(trial, race.task.n_rows))
             others = [trial for trial in known if trial is not slowest]
             more = self._affordable(others)

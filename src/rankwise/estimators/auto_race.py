@@ -24,6 +24,8 @@ from rankwise.preferences import Preferences
 REFIT = 1.3
 # A search may overrun its budget by this fraction: a fit ends at its next check of the time.
 GRACE = 0.1
+# A fit is given up if it takes longer than expected by this factor, and than this share of the budget.
+PATIENCE, LEAST_PATIENCE = 3.0, 0.1
 # Time for the last fit is kept for up to this many times the rows that candidates are compared on.
 MOST_GROWTH = 4.0
 # A candidate is dropped before its last fold if it is worse by a difference with this p-value.
@@ -251,7 +253,8 @@ class Race:
             n_more = len(self.folds) - number if is_last else 1
             if n_more * trial.expected_seconds <= spare:
                 assert train is not None
-                self.fit(trial, number, fold, train, spare)
+                patience = max(PATIENCE * trial.expected_seconds, LEAST_PATIENCE * (self.budget or 0.0))
+                self.fit(trial, number, fold, train, min(spare, patience))
             else:
                 trial.reason = OUT_OF_TIME
         if self.budget is not None:

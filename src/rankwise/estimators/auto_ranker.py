@@ -30,6 +30,7 @@ from rankwise.data.hints import identifiers
 from rankwise.estimators.auto_blend import Blend
 from rankwise.estimators.auto_candidates import candidates_for
 from rankwise.estimators.auto_choice import PREFERENCES, chosen, estimate_of_choice, table_of
+from rankwise.estimators.auto_grades import MOST_GRADES, Grades, grades_by, have_grades
 from rankwise.estimators.auto_race import Race, Step, Trial
 from rankwise.estimators.auto_task import Task
 from rankwise.estimators.base import with_classes
@@ -54,6 +55,15 @@ def _has_probabilities(model: Any) -> bool:
     if not hasattr(last_step(model.best_estimator_), "predict_pair_proba"):
         raise AttributeError(
             f"predict_pair_proba needs a logistic model, but {model.best_name_!r} was chosen."
+        )
+    return True
+
+
+def _has_grades(model: Any) -> bool:
+    check_is_fitted(model)
+    if not hasattr(model, "thresholds_"):
+        raise AttributeError(
+            f"predict_grade needs labels with at most {MOST_GRADES} values, in one ranking without qid."
         )
     return True
 
@@ -127,6 +137,10 @@ class AutoRanker(Verbosity, Randomness, Jobs, AutoParameters, BaseEstimator):
         the best of several means is optimistic.
     estimate_interval_ : tuple of float
         Its 95% interval.
+    grades_, thresholds_ : arrays of shape (n_grades,) and (n_grades - 1,)
+        The values of the labels, if there are at most 20 in one ranking, and the boundaries between them on
+        the axis of the scores. The boundaries minimise the mean distance of the rows of the folds from their
+        labels, by models that were not fitted to these rows; `predict_grade` uses them.
     weights_ : dict of str to float
         With `prefer="blend"`, the weight of each model; they sum to 1.
     left_out_ : list of str
@@ -252,13 +266,14 @@ class AutoRanker(Verbosity, Randomness, Jobs, AutoParameters, BaseEstimator):
             del self.__dict__[name]  # of a previous fit
         if self.prefer == "blend":
             blend = Blend(race)
-            winners, estimate = blend.trials, blend.estimate()
+            winners, estimate, held_out = blend.trials, blend.estimate(), blend.scores()
             self.weights_ = blend.weights
             fitted = race.fitted(winners)
             self.best_estimator_ = blend.model([model for model, _ in fitted])
             self.best_name_ = " + ".join(self.weights_)
         else:
             winners = [chosen(race.trials, self.prefer)]
+            held_out = winners[0].scores
             estimate = estimate_of_choice(race.trials, self.prefer)
             fitted = race.fitted(winners)
             self.best_estimator_ = fitted[0][0]
@@ -269,8 +284,17 @@ class AutoRanker(Verbosity, Randomness, Jobs, AutoParameters, BaseEstimator):
         self.n_features_in_ = int(self.best_estimator_.n_features_in_)
         if hasattr(self.best_estimator_, "feature_names_in_"):
             self.feature_names_in_ = self.best_estimator_.feature_names_in_
+        self._keep_grades(race, held_out)
         if race.interrupted:
             logger.warning("The search was interrupted; %s is the choice so far.", self.best_name_)
+
+    def _keep_grades(self, race: Race, held_out: Sequence[FloatVector]) -> None:
+        """Keep the boundaries between grades, if the labels are grades."""
+        if not have_grades(race.task):
+            return
+        found = grades_by(race.folds, held_out, lambda X: scores_of(self.best_estimator_, X, "AutoRanker"))
+        if found is not None:
+            self.grades_, self.thresholds_ = found
 
     def _keep_estimate(self, race: Race, winners: list[Trial], estimate: Estimate) -> None:
         self.tried_ = table_of(race.trials, winners)
@@ -297,6 +321,21 @@ class AutoRanker(Verbosity, Randomness, Jobs, AutoParameters, BaseEstimator):
         """
         rows = self._rows(X)
         return scores_of(self.best_estimator_, rows, "AutoRanker", qid)
+
+    @available_if(_has_grades)
+    def predict_grade(self, X: Any) -> NDArray[Any]:
+        """Return the grade of each row, if the labels are grades in one ranking; `predict` returns scores.
+
+        Parameters
+        ----------
+        X : array, sparse matrix or frame of shape (n_rows, n_features)
+
+        Returns
+        -------
+        grades : array of shape (n_rows,)
+            Values of `grades_`.
+        """
+        return Grades(self.grades_, self.thresholds_).of(self.predict(X))
 
     def decision_function(self, X: Any, *, qid: ArrayLike | None = None) -> FloatVector:
         """Return the score of each row, as `predict` does; see `RankSVM.decision_function`."""

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from copy import copy
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import combinations
 from numbers import Integral
 from typing import Any, ClassVar
 
 import numpy as np
+import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import check_is_fitted
 
@@ -26,6 +28,7 @@ from rankwise.estimators.parameters import (
     Callback,
     Candidates,
     Comparison,
+    CrossValidation,
     CurveParameters,
     Jobs,
     Randomness,
@@ -195,7 +198,7 @@ class BaseCurveRanker(PairProbability, PairwiseRanker):
         curves = self._new_curves(weighing_columns(problem))
         return Space(curves.design(problem.X, thread_count(self.n_jobs)), curves)
 
-    def fits(self, problem: Problem, hint: bool = False, alone: bool = False) -> PairwiseFits:
+    def fits(self, problem: Problem, hint: bool = False, alone: bool = False) -> CurveFits:
         """Return the fits of curves and interactions to a problem, for any alpha."""
         solver = chosen_solver(self.loss, self.solver)
         columns = weighing_columns(problem)
@@ -203,7 +206,7 @@ class BaseCurveRanker(PairProbability, PairwiseRanker):
         pairs = self._interactions(curves, problem, solver)
         curves = CurveMap(curves.features.with_pairs(columns, pairs), curves.directions)
         space = Space(curves.design(problem.X, thread_count(self.n_jobs)), curves)
-        return PairwiseFits(self, space, problem, solver)
+        return CurveFits(self, space, problem, solver)
 
     def _new_curves(self, columns: Columns) -> CurveMap:
         features = CurveFeatures(**self._feature_parameters())
@@ -403,11 +406,16 @@ class CurveMap:
         axes = {name: getattr(self.features, name) for name in AXES}
         return Tables(values_=tables[:n_features], pair_values_=tables[n_features:], **axes)
 
+    @property
+    def shapes(self) -> list[tuple[int, ...]]:
+        """The shape of each table."""
+        axes, coarse = self.features.axes, self.features.pair_axes
+        of_pairs = [(coarse[j].size, coarse[k].size) for j, k in self.features.pairs_]
+        return [*((axis.size,) for axis in axes), *of_pairs]
+
     def tables(self, entries: FloatVector) -> list[FloatArray]:
         """Return the entries of each table, as a matrix for a pair."""
-        axes, coarse = self.features.axes, self.features.pair_axes
-        shapes: list[tuple[int, ...]] = [(axis.size,) for axis in axes]
-        shapes += [(coarse[j].size, coarse[k].size) for j, k in self.features.pairs_]
+        shapes = self.shapes
         ends = np.cumsum([int(np.prod(shape)) for shape in shapes])[:-1]
         parts = [part.copy() for part in np.split(entries, ends)]
         for part, direction in zip(parts, self.directions, strict=False):
@@ -415,10 +423,25 @@ class CurveMap:
                 part[:-1] = direction * np.maximum.accumulate(direction * part[:-1])
         return [part.reshape(shape) for part, shape in zip(parts, shapes, strict=True)]
 
+    def entries(self, X: Any) -> sp.csr_array:
+        """Return the entries of rows in the tables."""
+        n_entries = sum(int(np.prod(shape)) for shape in self.shapes)
+        return self.features.entries(X, np.ones(n_entries, dtype=bool))
+
     def scores(self, X: Any, coef: FloatArray, n_threads: int = 1) -> FloatArray:
         """Score rows by several functions, given by their entries: shape (n_rows, n_functions)."""
-        met = np.ones(coef.shape[-1], dtype=bool)
-        return self.features.entries(X, met) @ coef.T
+        return self.entries(X) @ coef.T
+
+
+class CurveFits(PairwiseFits):
+    """The fits of curves; the rows to score are sought in the bins once for all alphas."""
+
+    def scores(self, alphas: FloatVector, rows: Any) -> Iterator[FloatArray]:
+        """Score other rows by the fit for each alpha in turn: shape (1, n_rows)."""
+        curves = self.space.features
+        assert isinstance(curves, CurveMap)
+        entries = curves.entries(rows)
+        return ((entries @ self.space.dual_coef(one.coef[None]).T).T for one in self.compared(alphas))
 
 
 def weighing_columns(problem: Problem) -> Columns:
@@ -433,8 +456,9 @@ def _spread(values: FloatArray, counts: FloatArray) -> float:
     return float(np.sqrt(np.average((values - mean) ** 2, weights=counts)))
 
 
-# From this number of rows on there are three folds: each fold bins its rows and has fits of its own.
+# From these numbers of rows on there are fewer folds, as each bins its rows and has fits of its own.
 MANY_ROWS, FOLDS_OF_MANY = 5000, 3
+VERY_MANY_ROWS, FOLDS_OF_VERY_MANY = 20_000, 2
 # The tolerance of their fits: certified fits choose the same alpha, in twice the time.
 COMPARED_TOL = 1e-2
 
@@ -461,8 +485,9 @@ class CurveRankerCV(
         Candidates; by default powers of ten relative to the scale of the data, visited as in `RankSVMCV`.
         At the first, the range of the scores is about one margin.
     cv : int, splitter or iterable of (train, test), optional
-        By default five folds, or three from 5,000 rows on. An int assigns queries (rows, if there are no
-        queries) to folds at random, the same in each fit unless `random_state` changes.
+        By default five folds, three from 5,000 rows on, or two from 20,000 rows on. An int assigns queries
+        (rows, if there are no queries) to folds at random, the same in each fit unless `random_state`
+        changes.
     scoring : str, callable or scikit-learn scorer, optional
         The measure to choose alpha by, as in `RankSVMCV`.
     loss, n_bins, ... :
@@ -485,9 +510,13 @@ class CurveRankerCV(
 
     plain = CurveRanker
 
+    cv: CrossValidation = field(default=None, kw_only=True)
+
     def default_folds(self, n_rows: int) -> int:
-        """Return five folds, or three of many rows."""
-        return FOLDS_OF_MANY if n_rows >= MANY_ROWS else DEFAULT_FOLDS
+        """Return five folds, three of many rows, or two of very many."""
+        if n_rows < MANY_ROWS:
+            return DEFAULT_FOLDS
+        return FOLDS_OF_MANY if n_rows < VERY_MANY_ROWS else FOLDS_OF_VERY_MANY
 
     def _held_out(self, problem: Problem, y: Any, qid: ArrayLike | None) -> Folds:
         folds = super()._held_out(problem, y, qid)

@@ -29,7 +29,7 @@ from rankwise.functions.learned import FeatureMap
 from rankwise.losses import PairwiseLoss
 from rankwise.model_selection.tunable import Fit, Problem, Space
 from rankwise.preferences import Preferences
-from rankwise.solvers import SOLVERS, Descent, Monitor, SolverResult, descent_of
+from rankwise.solvers import SOLVERS, Descent, Monitor, SolverResult, chosen_solver, descent_of
 from rankwise.solvers.bounded_planes import BoundedPlanes
 from rankwise.solvers.elastic_net import ElasticNet
 from rankwise.solvers.registry import pairwise_loss, solve_pairs
@@ -205,7 +205,7 @@ class PairwiseFits:
         """
         start = starting_weights(self.model, self.space.design.shape[1])
         start = held_out.start(choice.alpha) if start is None else start
-        if start is not None:
+        if start is not None or not SOLVERS[self.solver].starts_warm:
             return choice.alpha, self.solve(choice.alpha, start)
         descent = self.descent()
         near = None if descent is None else descent.minimise(choice.alpha, self.model.tol)
@@ -237,22 +237,28 @@ class PairwiseFits:
                 self.keep(model, result)
             yield model
 
-    def keep(self, model: BaseRanker, result: SolverResult) -> None:
+    def keep(self, model: PairwiseRanker, result: SolverResult) -> None:
         """Store one of these fits in a model."""
         model.store(Fit(self.space.function(result.coef), result, self.solver))
+        model.finish(self, result)
 
 
 class Course:
     """Fits of one problem to compare alphas by, from the largest alpha down.
 
     With `solver="auto"` these are descents without a certificate, up to the first alpha at which the kinks of
-    the loss stop a descent. The others are certified to `COMPARED` times `tol`.
+    the loss stop a descent. The others are certified to `COMPARED` times `tol`, for the loss itself or, with
+    `solver="auto"`, the loss that its solver is compared by.
     """
 
     def __init__(self, fits: PairwiseFits):
-        model = copy(fits.model)
+        model, solver = copy(fits.model), SOLVERS[fits.solver]
         model.tol, model.max_iter = COMPARED * model.tol, min(model.max_iter, MOST_COMPARED)
-        self._plain, self._certified = fits, replace(fits, model=model).handing_on()
+        certified = replace(fits, model=model)
+        if model.solver == "auto" and solver.compared_by is not None:
+            model.loss = solver.compared_by
+            certified = replace(certified, solver=chosen_solver(model.loss, "auto"))
+        self._plain, self._certified = fits, certified.handing_on()
         self._descent = fits.descent()
         self._coef: FloatVector | None = None
 

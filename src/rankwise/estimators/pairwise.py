@@ -23,7 +23,7 @@ from rankwise.estimators.sparsity import check_sparse, penalty_words
 from rankwise.losses import PairwiseLoss, formula_of, loss_over
 from rankwise.model_selection.tunable import Problem, Space
 from rankwise.preferences import Preferences
-from rankwise.solvers import Monitor, chosen_solver
+from rankwise.solvers import Monitor, SolverResult, chosen_solver
 from rankwise.solvers.descent import MIN_ROWS, Descent, curvature_of, in_lockstep
 
 # With this tolerance held-out errors are within some .0002 of those of certified fits: `benchmarks/suite.py`.
@@ -210,6 +210,9 @@ class PairwiseRanker(BaseRanker):
         data = space.design, problem.preferences, alpha
         solver = chosen_solver(self.loss, self.solver, *data, is_elastic=bool(np.any(self.l1_ratio)))
         return PairwiseFits(self, hinted(space, self) if hint else space, problem, solver)
+
+    def finish(self, fits: PairwiseFits, result: SolverResult) -> None:
+        """Keep what a fit leaves beside its function and its result: nothing, unless a class says so."""
 
     def fold_descents(
         self, problem: Problem, parts: list[Any], design: Design | None = None

@@ -20,6 +20,7 @@ from numpy.typing import ArrayLike
 
 from rankwise.functions.kernel_values import kernel_names
 from rankwise.losses import LOSSES, OBJECTIVES
+from rankwise.losses.plackett_luce import TIES
 
 RandomState = int | np.random.RandomState | None
 CrossValidation = int | str | Iterable | None
@@ -334,6 +335,18 @@ class Running(Verbosity, Randomness, Jobs, Callback):
 @dataclass(eq=False, repr=False, kw_only=True)
 class PairwiseParameters(Stopping, Method, PairWeight, Average, Basis, Kernel, Sparsity):
     """What RankSVM, RankLogistic and the classes that choose their alpha share."""
+
+
+@dataclass(eq=False, repr=False, kw_only=True)
+class ListTies:
+    """How rows of equal labels are chosen from a list."""
+
+    ties: str = option("breslow", "how tied rows are chosen from a list", choices=TIES)
+
+
+@dataclass(eq=False, repr=False, kw_only=True)
+class ListParameters(Stopping, Method, Average, Basis, Kernel, Sparsity, ListTies):
+    """What RankPlackettLuce and RankPlackettLuceCV share."""
 
 
 @dataclass(eq=False, repr=False, kw_only=True)

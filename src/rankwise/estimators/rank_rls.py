@@ -190,6 +190,9 @@ class BaseRankRLS(SelectsFeatures, LinearInference):
         solver = chosen_solver(self.loss, self.solver, is_elastic=True)
         return PairwiseFits(self, hinted(space, self) if hint else space, problem, solver)
 
+    def finish(self, fits: Any, result: Any) -> None:
+        """Keep nothing beside the function and the result of a fit."""
+
     def fold_equations(self, problem: Problem, tests: list[Any]) -> FoldEquations | None:
         """Return the equations of each fold's rows, if a matrix for each of them is small."""
         m, n = problem.X.shape

@@ -469,9 +469,8 @@ def infer(
     return Inference(
         coef=weights, covariance=(covariance + covariance.T) / 2,
         names=names if contrasts is None else [f"contrast {k + 1}" for k in range(len(R))],
-        unit=units.kind, n_units=n_units, degrees=degrees, alpha=alpha,
-        loss=loss.title, n_pairs=loss.preferences.n_pairs,
-        is_debiased=debias, has_probabilities=isinstance(loss, Logistic),
+        unit=units.kind, n_units=n_units, degrees=degrees, alpha=alpha, loss=loss.title,
+        n_pairs=loss.preferences.n_pairs, is_debiased=debias, has_probabilities=isinstance(loss, Logistic),
         labels=found.units.labels, changes=changes, freedom=freedom,
         by_scales=changes_by_scales(leaving, found, combined),
     )  # fmt: skip

@@ -192,6 +192,8 @@ def influence_of(
         Centred, and of similar scale: moments of large numbers would lose digits.
     """
     by = _by_pair if loss.preferences.lists_pairs else _by_row
+    if not loss.is_of_pairs:
+        return _by_list(loss, X, X @ coef, penalty, units)
     found, density = by(loss, X, X @ coef, penalty, units)
     return at_margin(found, coef, density) if isinstance(loss, Hinge) else found
 
@@ -233,6 +235,15 @@ def _by_pair(
     if max(n_units, len(z)) * n**2 <= MOST_HESSIANS and n_units * n**3 <= MOST_OPERATIONS:
         parts = units.sums(c[:, None, None] * z[:, :, None] * z[:, None, :])
     return Influence(units, centred, mass, 1.0 - mass, hessian, penalty, parts), float(c.sum())
+
+
+def _by_list(loss: Any, X: FloatArray, scores: FloatVector, penalty: FloatVector, units: Units) -> Influence:
+    """Return the influence of rows, lists or clusters of rows on a loss of whole lists."""
+    curvature = loss.hessian(scores)
+    hessian = X.T @ np.column_stack([curvature.product(column) for column in X.T])
+    gradients, mass = loss.unit_gradients(scores, X, units.sums)
+    centred = gradients - np.outer(mass, gradients.sum(axis=0))
+    return Influence(units, centred, mass, 1.0 - mass, (hessian + hessian.T) / 2, penalty)
 
 
 def _by_row(

@@ -30,6 +30,7 @@ if TYPE_CHECKING:
         judge_table as judge_table,
         pair_table as pair_table,
     )
+    from rankwise.leaderboard.plackett_luce import PlackettLuce as PlackettLuce
     from rankwise.leaderboard.prediction_powered import (
         PredictionPoweredBradleyTerry as PredictionPoweredBradleyTerry,
     )

@@ -62,6 +62,10 @@ class BradleyTerry(BaseLeaderboard):
     so that scores are those of matches with z = 0. gamma is penalised like h, in units of the root mean
     square of each covariate.
 
+    It is a `BaseEstimator` for its parameters, clones and model files. Its rows are pairs of names and not
+    vectors of features, so `fit` takes two columns of names, or a frame of matches, in place of X and y, and
+    it has no place in a pipeline of rows.
+
     Equal pairs are counted first; a Newton step is a sparse system by conjugate gradients, O(distinct pairs)
     per iteration. A million matches of 10,000 items take seconds.
 

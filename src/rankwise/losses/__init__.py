@@ -7,6 +7,7 @@ from rankwise.losses.hinge import Hinge
 from rankwise.losses.huber_hinge import HuberHinge
 from rankwise.losses.least_squares import LeastSquares
 from rankwise.losses.logistic import Logistic
+from rankwise.losses.plackett_luce import PlackettLuce
 from rankwise.losses.registry import LOSSES, OBJECTIVES, formula_of, has_log_odds, loss_class, loss_over
 from rankwise.losses.squared_hinge import SquaredHinge
 
@@ -22,6 +23,7 @@ __all__ = [
     "Logistic",
     "PairwiseLoss",
     "PiecewiseLinear",
+    "PlackettLuce",
     "Smooth",
     "SquaredHinge",
     "formula_of",

@@ -119,6 +119,8 @@ class PairwiseLoss(ABC):
     """
 
     formula: str
+    # Whether the loss is a sum over pairs of rows, which leaving rows out and standard errors ask for.
+    is_of_pairs = True
     lipschitz = np.inf
     curvature = np.inf
 

@@ -12,6 +12,7 @@ from rankwise.losses.hinge import Hinge
 from rankwise.losses.huber_hinge import HuberHinge
 from rankwise.losses.least_squares import LeastSquares
 from rankwise.losses.logistic import Logistic
+from rankwise.losses.plackett_luce import PlackettLuce
 from rankwise.losses.squared_hinge import SquaredHinge
 from rankwise.preferences import Preferences
 
@@ -21,6 +22,7 @@ LOSSES: dict[str, type[PairwiseLoss]] = {
     "squared_hinge": SquaredHinge,
     "huber_hinge": HuberHinge,
     "logistic": Logistic,
+    "plackett-luce": PlackettLuce,
 }
 # Those of trees, of learned kernels and of the objectives of other libraries.
 OBJECTIVES: Mapping[str, type[PairwiseLoss]] = ChainMap({"least_squares": LeastSquares}, LOSSES)

@@ -51,6 +51,11 @@ class NewtonSteps:
                 "or loss='squared_hinge' (CurveRanker: loss='logistic')."
             )
         require_squares(fits.model, "Leaving queries or rows out by a Newton step")
+        if not fits.loss.is_of_pairs:
+            raise TypeError(
+                "Leaving queries or rows out by a Newton step needs a loss that sums over pairs: use folds, "
+                "such as cv=5."
+            )
         model = clone(fits.model).set_params(tol=min(TOL, fits.model.tol), callback=None, verbose=0)
         self._fits = replace(fits, model=model)
         self.loss, self.preferences = fits.loss, fits.problem.preferences

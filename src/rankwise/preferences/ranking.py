@@ -282,7 +282,7 @@ class Ranking(Preferences):
 
     def query_importance(self) -> FloatVector:
         """Return the weight of each query that has rows in the mean over queries."""
-        return self.by_query(_importance(self))
+        return self.by_query(importance_of(self))
 
     def sample(self, fraction: float) -> NDArray[np.int64]:
         """Draw whole queries if there are many, and rows otherwise; the same in every call."""
@@ -319,7 +319,7 @@ class Ranking(Preferences):
         `total` is the weight of each query's pairs, by default of those that differ in label.
         """
         total = self._pair_totals if total is None else total
-        importance = _importance(self) * (total > 0)
+        importance = importance_of(self) * (total > 0)
         if not importance.any():
             raise NoPairsError("There is nothing to rank: every pair weighs nothing.")
         if average == "pairs":
@@ -343,7 +343,7 @@ class Ranking(Preferences):
         return f"There is nothing to rank: {reason}."
 
 
-def _importance(ranking: Ranking) -> FloatVector:
+def importance_of(ranking: Ranking) -> FloatVector:
     """Return the weight of each query, those without rows included, in the mean over queries."""
     importance = np.ones(ranking.order.n_queries)
     if ranking.query_weight is not None:
@@ -376,9 +376,9 @@ class ScaledColumns:
             centred = ranking.gain - smallest[index.query_of_row]
             gain_scale = float(centred.max() or 1.0)
             self.gain = centred / gain_scale
-        self._largest, self._gain_scale = largest, gain_scale
+        self.largest_weight, self._gain_scale = largest, gain_scale
 
     @property
     def pair_scale(self) -> FloatVector:
         """The factor per query that turns pair weights back into those given, which may overflow."""
-        return self._largest**2 * self._gain_scale
+        return self.largest_weight**2 * self._gain_scale
