@@ -1,8 +1,9 @@
-// Products with rows, sums over two rows, and the programs on the simplex, for Python.
+// Products with rows, sums over two rows, the programs on the simplex, and coordinate descent, for Python.
 #include <type_traits>
 
 #include "column_range.hpp"
 #include "dense_product.hpp"
+#include "elastic_net.hpp"
 #include "python_arrays.hpp"
 #include "row_sums.hpp"
 #include "simplex_qp.hpp"
@@ -109,6 +110,26 @@ nb::tuple simplex_qp_extended(InputMatrix Q, InputMatrix Q_low, InputVector<doub
     return nb::make_tuple(to_array(solution.z), to_array(solution.z_low), solution.gap, solution.n_iter);
 }
 
+nb::tuple coordinate_descent(InputMatrix H, InputVector<double> slopes, InputVector<double> w,
+                             InputVector<double> absolute, InputVector<double> square, std::size_t max_sweeps,
+                             double tol) {
+    const std::size_t n = w.size();
+    check_length(H.shape(0), n, "H needs one row for each weight");
+    check_length(H.shape(1), n, "H needs one column for each weight");
+    for (const auto& vector : {slopes, absolute, square})
+        check_length(vector.size(), n, "slopes and penalties need one entry for each weight");
+    OutputVector v = new_vector(n), moved = new_vector(n);
+    double decrease;
+    {
+        nb::gil_scoped_release unlocked;
+        std::copy_n(w.data(), n, v.data());
+        std::copy_n(slopes.data(), n, moved.data());
+        decrease = rankwise::coordinate_descent(H.data(), n, moved.data(), v.data(), {absolute.data(), square.data()},
+                                                max_sweeps, tol);
+    }
+    return nb::make_tuple(v, moved, decrease);
+}
+
 nb::tuple extended_products(InputMatrix A, InputVector<double> x) {
     const std::size_t rows = A.shape(0), columns = A.shape(1);
     check_length(x.size(), columns, "x needs one entry for each column of A");
@@ -198,6 +219,10 @@ void bind_products(nb::module_& m) {
     m.def("simplex_qp_extended", &simplex_qp_extended, nb::arg("Q"), nb::arg("Q_low"), nb::arg("b"), nb::arg("z0"),
           nb::arg("tol"), nb::arg("max_iter"),
           "simplex_qp for Q + Q_low in double-double precision, solved by z + z_low. Returns (z, z_low, gap, n_iter).");
+    m.def("coordinate_descent", &coordinate_descent, nb::arg("H"), nb::arg("slopes"), nb::arg("w"),
+          nb::arg("absolute"), nb::arg("square"), nb::arg("max_sweeps"), nb::arg("tol"),
+          "Lower slopes'(v - w) + (v - w)'H(v - w)/2 + absolute'|v| + square'v^2 from v = w, until a sweep lowers it by "
+          "at most tol. Returns (v, slopes of the quadratic at v, decrease of the last sweep).");
     m.def("extended_products", &extended_products, nb::arg("A"), nb::arg("x"),
           "A @ x in double-double precision, as (high, low).");
     m.def("extended_combination", &extended_combination, nb::arg("A"), nb::arg("z"), nb::arg("z_low"),

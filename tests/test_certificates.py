@@ -7,6 +7,7 @@ among them. A gap above its goal is warned of: the tolerance times what can be w
 
 import math
 import warnings
+from functools import partial
 
 import numpy as np
 import pandas as pd
@@ -19,6 +20,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 import independent
 import independent_hull
+import independent_sparse
 import reference
 from rankwise import HullRanker, OrdinalSVM, Preferences, RankLogistic, RankRLS, RankSVM, RankSVMCV
 from rankwise.data.design import as_design
@@ -184,6 +186,41 @@ def test_least_squares_of_any_scale(problem, alpha, tol, solver, kind, unit):
     exact = exact_objective(X, pairs, alpha, "squares", model.coef_)
     coef = least_squares_point(X, pairs, alpha)
     best = min(start, exact_objective(X, pairs, alpha, "squares", coef))
+    assert_certified(model, exact, best, (goal_of(model, start, 0.0), tol * start), warned)
+
+
+SPARSE = {"logistic": RankLogistic, "squared_hinge": partial(RankSVM, loss="squared_hinge")}
+SPARSE |= {"squares": partial(RankRLS, ties="drop")}
+
+
+@settings(max_examples=80, deadline=None)
+@given(
+    problems(),
+    ALPHAS,
+    TOLERANCES,
+    st.sampled_from(list(SPARSE)),
+    ROWS,
+    st.sampled_from([0.3, 0.9, 1.0]),
+    st.booleans(),
+)
+def test_sparse_rankings_of_any_scale(problem, alpha, tol, loss, kind, ratio, free):
+    X, y, qid = problem
+    weights = np.append(0.0 if free else 1.0, np.ones(X.shape[1] - 1))
+    assume(weights.any())
+    model = SPARSE[loss](alpha, l1_ratio=ratio, penalty_weights=weights, tol=tol, max_iter=60)
+    warned = fitted(model, kinds_of_rows(X, kind), y, qid=qid)
+    pairs = reference.normalised(reference.ranking_pairs(y, qid))
+
+    def objective(coef):
+        w = coef.astype(np.longdouble)
+        penalty = weights @ (ratio * np.abs(w) + (1 - ratio) * w**2)
+        return exact_objective(X, pairs, 0.0, loss, coef) + float(alpha * penalty)
+
+    start, exact = objective(np.zeros(X.shape[1])), objective(model.coef_)
+    net = alpha * ratio * weights, alpha * (1 - ratio) * weights
+    points = [independent_sparse.solve(X - X.mean(axis=0), pairs, *net, loss)[0]]
+    points += [independent_sparse.scaled(X - X.mean(axis=0), pairs, *net, loss)]
+    best = min([start, *(objective(coef) for coef in points if np.isfinite(coef).all())])
     assert_certified(model, exact, best, (goal_of(model, start, 0.0), tol * start), warned)
 
 

@@ -120,7 +120,7 @@ def test_a_knot_has_the_certificate_of_its_fit(loss):
 
 def test_rounding_is_added_to_the_line_and_to_the_gap():
     result = SolverResult(np.array([3.0, 4.0]), 26.0, 0.5, 1, "converged", {}, rounding=0.25)
-    knot = Knot.of(1.0, result)
+    knot = Knot.of(1.0, result, 25.0)
     assert (knot.intercept, knot.bound) == (1.125, 25.5)
     assert 25.0 < knot.slope <= 25.0 * (1 + 1e-15)
 
@@ -235,7 +235,8 @@ def test_any_lines_are_met_however_badly_they_are_solved(lines, seed):
         return SolverResult(np.sqrt(squares[k : k + 1]), objective, gap, 1, "converged", {})
 
     assume(values.min() + squares[values.argmin()] < at_zero)
-    knots = _Path(SimpleNamespace(solve=solve, at_zero=at_zero), tol).between(1.0, 1e-4)
+    fits = SimpleNamespace(solve=solve, at_zero=at_zero, penalty=lambda coef: float(coef @ coef))
+    knots = _Path(fits, tol).between(1.0, 1e-4)
     for alpha in np.geomspace(1.0, 1e-4, 50):
         minimum = (values + alpha * squares).min()
         upper = min(knot.intercept + knot.slope * alpha for knot in knots)

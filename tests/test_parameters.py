@@ -12,40 +12,42 @@ import rankwise
 # As a caller writes them; those after the asterisk are given by name.
 SIGNATURES = {
     "RankSVM": """
-        alpha=0.001, *, loss="hinge", kernel="linear", gamma=None, degree=3, coef0=1.0,
-        kernel_params=None, n_components=None, basis="uniform", average="queries", pair_weight=None,
-        solver="auto", tol=0.001, max_iter=1000, warm_start=False, callback=None,
-        n_jobs=None, random_state=None, verbose=0
+        alpha=0.001, *, loss="hinge", l1_ratio=0.0, penalty_weights=None, kernel="linear",
+        gamma=None, degree=3, coef0=1.0, kernel_params=None, n_components=None, basis="uniform",
+        average="queries", pair_weight=None, solver="auto", tol=0.001, max_iter=1000,
+        warm_start=False, callback=None, n_jobs=None, random_state=None, verbose=0
     """,
     "RankSVMCV": """
-        alphas=None, *, cv=5, scoring=None, loss="hinge", kernel="linear", gamma=None, degree=3,
-        coef0=1.0, kernel_params=None, n_components=None, basis="uniform", average="queries",
-        pair_weight=None, solver="auto", tol=0.001, max_iter=1000, callback=None, n_jobs=None,
-        random_state=None, verbose=0
+        alphas=None, *, cv=5, scoring=None, one_standard_error=False, loss="hinge", l1_ratio=0.0,
+        penalty_weights=None, kernel="linear", gamma=None, degree=3, coef0=1.0, kernel_params=None,
+        n_components=None, basis="uniform", average="queries", pair_weight=None, solver="auto",
+        tol=0.001, max_iter=1000, callback=None, n_jobs=None, random_state=None, verbose=0
     """,
     "RankLogistic": """
-        alpha=0.001, *, kernel="linear", gamma=None, degree=3, coef0=1.0, kernel_params=None,
-        n_components=None, basis="uniform", average="queries", pair_weight=None, solver="auto",
-        tol=0.001, max_iter=1000, warm_start=False, callback=None, n_jobs=None, random_state=None,
-        verbose=0
+        alpha=0.001, *, l1_ratio=0.0, penalty_weights=None, kernel="linear", gamma=None, degree=3,
+        coef0=1.0, kernel_params=None, n_components=None, basis="uniform", average="queries",
+        pair_weight=None, solver="auto", tol=0.001, max_iter=1000, warm_start=False, callback=None,
+        n_jobs=None, random_state=None, verbose=0
     """,
     "RankLogisticCV": """
-        alphas=None, *, cv=5, scoring=None, calibrated=False, kernel="linear", gamma=None, degree=3,
-        coef0=1.0, kernel_params=None, n_components=None, basis="uniform", average="queries",
-        pair_weight=None, solver="auto", tol=0.001, max_iter=1000, callback=None, n_jobs=None,
-        random_state=None, verbose=0
-    """,
-    "RankRLS": """
-        alpha=0.001, *, cost="magnitude", kernel="linear", gamma=None, degree=3, coef0=1.0,
-        kernel_params=None, n_components=None, basis="uniform", average="queries", ties="keep",
-        solver="auto", tol=1e-06, max_iter=1000, callback=None, n_jobs=None, random_state=None,
+        alphas=None, *, cv=5, scoring=None, one_standard_error=False, calibrated=False,
+        l1_ratio=0.0, penalty_weights=None, kernel="linear", gamma=None, degree=3, coef0=1.0,
+        kernel_params=None, n_components=None, basis="uniform", average="queries", pair_weight=None,
+        solver="auto", tol=0.001, max_iter=1000, callback=None, n_jobs=None, random_state=None,
         verbose=0
     """,
+    "RankRLS": """
+        alpha=0.001, *, cost="magnitude", l1_ratio=0.0, penalty_weights=None, kernel="linear",
+        gamma=None, degree=3, coef0=1.0, kernel_params=None, n_components=None, basis="uniform",
+        average="queries", ties="keep", solver="auto", tol=1e-06, max_iter=1000, callback=None,
+        n_jobs=None, random_state=None, verbose=0
+    """,
     "RankRLSCV": """
-        alphas=None, *, cv=None, scoring=None, alpha_per_output=False, pooled=False, keep="alpha",
-        cost="magnitude", kernel="linear", gamma=None, degree=3, coef0=1.0, kernel_params=None,
-        n_components=None, basis="uniform", average="queries", ties="keep", solver="auto", tol=1e-06,
-        max_iter=1000, callback=None, n_jobs=None, random_state=None, verbose=0
+        alphas=None, *, cv=None, scoring=None, one_standard_error=False, alpha_per_output=False,
+        pooled=False, keep="alpha", cost="magnitude", l1_ratio=0.0, penalty_weights=None,
+        kernel="linear", gamma=None, degree=3, coef0=1.0, kernel_params=None, n_components=None,
+        basis="uniform", average="queries", ties="keep", solver="auto", tol=1e-06, max_iter=1000,
+        callback=None, n_jobs=None, random_state=None, verbose=0
     """,
     "OrdinalSVM": """
         alpha=0.001, *, loss="hinge", kernel="linear", gamma=None, degree=3, coef0=1.0,

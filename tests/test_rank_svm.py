@@ -884,7 +884,7 @@ BAD_PARAMETERS = [
     (
         {"solver": "sgd"},
         "solver must be one of 'auto', 'bundle', 'bmrm', 'tree-rsvm', 'pair-rsvm', 'newton', "
-        "'interior-point'; got 'sgd'",
+        "'sparse-newton', 'interior-point'; got 'sgd'",
     ),
     (
         {"solver": "newton"},

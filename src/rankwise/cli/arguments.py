@@ -121,6 +121,14 @@ def numbers(text: str) -> list[float]:
     return values
 
 
+def ratios(text: str) -> float | list[float]:
+    """Read a number from 0 to 1, or several separated by commas."""
+    values = [number(part) for part in names(text)]
+    if not values or not all(0.0 <= value <= 1.0 for value in values):
+        raise ValueError
+    return values if len(values) > 1 else values[0]
+
+
 def counts(text: str) -> list[int]:
     """Read positive integers separated by commas."""
     values = [count(part) for part in names(text)]
@@ -167,6 +175,7 @@ THREADS = value(thread_count, "an integer of at least 1, or -1 for all cores")
 LEVEL = value(level, "a number between 0 and 1")
 GAMMA = value(gamma, "a positive number or the word scale, median, learned or learned-matrix")
 NUMBERS = value(numbers, "positive numbers separated by commas")
+RATIOS = value(ratios, "a number from 0 to 1, or several separated by commas")
 PART = value(part, "a number above 0 and at most 0.5")
 COUNTS = value(counts, "integers of at least 1, separated by commas")
 
@@ -300,7 +309,7 @@ COMBINATIONS = (
     Combination("margin", needs="pairs"),
     Combination("position impression document propensity clip", needs="clicked"),
     Combination("clicked", needs="position qid"),
-    Combination("alphas", needs="tune"),
+    Combination("alphas one_standard_error", needs="tune"),
     Combination("resume", needs="output", reason="as the checkpoint is beside the model"),
     Combination("cluster", needs="training"),
     Combination("qrels", needs="run_files"),

@@ -14,6 +14,7 @@ from rankwise.cli.arguments import (
     NUMBERS,
     PART,
     POSITIVE,
+    RATIOS,
     SECONDS,
     THREADS,
     WHOLE,
@@ -29,6 +30,7 @@ READERS: dict[Any, Any] = {
     "number": NUMBER,
     "whole": WHOLE,
     "part": PART,
+    "ratios": RATIOS,
     "gamma": GAMMA,
     "order": value(order, "chain, full, or edges such as 'good>fair,fair>bad'"),
     "switch": value({"auto": "auto", "yes": True, "no": False}.__getitem__, "auto, yes or no"),
@@ -109,6 +111,12 @@ def add_selection_options(parser: Any) -> None:
         type=NUMBERS,
         metavar="A,B,...",
         help="candidates (default: powers of ten, for rank-rls of two, on the scale of the data)",
+    )
+    parser.add_argument(
+        "--one-standard-error",
+        action="store_true",
+        help="choose the largest alpha whose error is within one standard error of the lowest, which selects "
+        "fewer features with --l1-ratio",
     )
     parser.add_argument("--folds", type=FOLDS, default=5, help="number of folds of queries (default: 5)")
     parser.add_argument(

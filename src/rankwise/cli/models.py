@@ -103,6 +103,10 @@ class Recipe:
         given |= {"cv": options.folds, "scoring": scoring}
         if "random_state" in known:
             given["random_state"] = options.seed  # of the folds, also if one fit draws nothing
+        if options.one_standard_error:
+            if "one_standard_error" not in known:
+                raise UsageError(f"--one-standard-error cannot be used with --method {self.method}.")
+            given["one_standard_error"] = True
         if "alphas" in known:
             given["alphas"] = options.alphas
         elif "n_estimators" in given:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import os
 import warnings
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from time import perf_counter
 from typing import Any
 
@@ -194,7 +194,12 @@ def choice_of(ranker: Any, watch: Watch) -> Choice | None:
         found = {"alphas": ranker.n_trees_, "errors": ranker.cv_errors_, "scoring": ranker.scoring_}
         is_size = any(ranker.candidates_)
         return TreeChoice(**found, candidates=ranker.candidates_) if is_size else Choice(**found)
-    return None if watch.compared is None else watch.compared.choice(ranker.scoring_)
+    if watch.compared is None:
+        return None
+    choice = watch.compared.choice(ranker.scoring_)
+    if np.ndim(getattr(ranker, "l1_ratio", 0.0)) > 0:  # the last search was that of the last ratio
+        choice = Choice(ranker.alphas_, ranker.cv_errors_, ranker.scoring_)
+    return replace(choice, one_standard_error=getattr(ranker, "one_standard_error", False))
 
 
 def scaled_alike(scaler: Any, rows: Data) -> Any:

@@ -6,6 +6,8 @@ import argparse
 from dataclasses import dataclass, field
 from typing import Any
 
+import numpy as np
+
 from rankwise.cli.clicks import click_values
 from rankwise.cli.model_options import methods
 from rankwise.core.text import plural, table
@@ -58,7 +60,16 @@ def report_values(options: argparse.Namespace, data: Any, outcome: Any, reading:
     }
     if outcome.choice is not None:
         values["cross_validation"] = choice_values(outcome.choice, ranker.tuned)
+    if np.any(getattr(ranker, "l1_ratio", 0.0)):
+        values["l1_ratio"] = getattr(ranker, "l1_ratio_", ranker.l1_ratio)
+        values["selected"] = names_of_selected(ranker, data.feature_names)
     return values | click_values(data.y)
+
+
+def names_of_selected(ranker: Any, names: list[str] | None) -> list[str]:
+    """Return the names of the features with a weight, or their numbers, from 1 as in files."""
+    numbers = np.flatnonzero(ranker.coef_)
+    return [str(number + 1) if names is None else names[number] for number in numbers]
 
 
 def choice_values(choice: Any, tuned: str) -> dict[str, Any]:
@@ -75,6 +86,7 @@ def choice_values(choice: Any, tuned: str) -> dict[str, Any]:
         "errors": choice.errors,
         "scoring": choice.scoring,
         f"best_{tuned}": choice.alpha,
+        "best": values[choice.best].mean(),
     }
 
 
@@ -89,12 +101,16 @@ def report_lines(values: dict[str, Any]) -> list[str]:
     if "cross_validation" in values:
         tried = values["cross_validation"]
         n_alphas, n_folds = tried["errors"].shape
-        best = f"{scoring_name(tried['scoring'])} {tried['mean'][tried['mean_error'].argmin()]:.4f}"
+        best = f"{scoring_name(tried['scoring'])} {tried['best']:.4f}"
         chosen = f" (best of {n_alphas} in {plural(n_folds, 'fold')}, {best})"
     certificate = ""
     if values["objective"] is not None:
         certificate = f"objective {values['objective']:.6g}, gap {values['gap']:.2g}, "
     strength = "" if values["alpha"] is None else f", alpha {values['alpha']:.4g}"
+    if "selected" in values:
+        strength += (
+            f", l1_ratio {values['l1_ratio']:g}, {plural(len(values['selected']), 'feature')} selected"
+        )
     unit = "tree" if methods()[values["method"]].tuned == "n_estimators" else "iteration"
     steps = plural(values["iterations"], unit)
     resumed = " (resumed)" if values["resumed"] else ""

@@ -113,6 +113,10 @@ class Design:
         """Return rows as a float64 array."""
         raise NotImplementedError(f"{type(self).__name__} does not define dense.")
 
+    def columns(self, numbers: NDArray[np.int64]) -> Any:
+        """Return some columns as the rows of a float64 array, or of a CSR matrix if X is one."""
+        raise NotImplementedError(f"{type(self).__name__} does not define columns.")
+
     def normal_equations(self, loss: Any) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """Return X'L X and X'r of a least-squares loss, some columns at a time."""
         m, n = self.shape
@@ -282,8 +286,12 @@ class TiledDesign(MemoryDesign):
     _matmat = _matvec
     _rmatmat = _rmatvec
 
-    def _tile(self, rows: slice, columns: slice) -> NDArray[np.float64]:
+    def _tile(self, rows: slice, columns: Any) -> NDArray[np.float64]:
         return self.X[rows, columns].astype(np.float64, copy=False)
+
+    def columns(self, numbers: NDArray[np.int64]) -> NDArray[np.float64]:
+        """Return some columns as the rows of an array."""
+        return np.ascontiguousarray(self._tile(slice(None), numbers).T)
 
     def weighted_squares(self, c: NDArray[np.float64]) -> NDArray[np.float64]:
         """Return the sum over rows of c_i x_ij^2 for each column j."""
@@ -383,7 +391,7 @@ class CentredDesign(TiledDesign):
         self._known_errors = design._known_errors
         self._centred = self
 
-    def _tile(self, rows: slice, columns: slice) -> NDArray[np.float64]:
+    def _tile(self, rows: slice, columns: Any) -> NDArray[np.float64]:
         return self.X[rows, columns] - self.centre[columns]
 
     def dense(self, rows: Any = slice(None)) -> NDArray[np.float64]:
@@ -416,6 +424,15 @@ class SparseDesign(MemoryDesign):
 
     def _rmatvec(self, c: NDArray) -> NDArray[np.float64]:
         return _native.csr_rmatvec(*self._arrays, _vector(c), self.shape[1], self.n_threads)
+
+    def columns(self, numbers: NDArray[np.int64]) -> Any:
+        """Return some columns as the rows of a CSR matrix."""
+        return self._by_column[numbers].astype(np.float64, copy=False)
+
+    @cached_property
+    def _by_column(self) -> Any:
+        """The transpose, as a copy in which columns are contiguous."""
+        return self._without_duplicates().T.tocsr()
 
     def weighted_squares(self, c: NDArray[np.float64]) -> NDArray[np.float64]:
         """Return the sum over rows of c_i x_ij^2 for each column j."""

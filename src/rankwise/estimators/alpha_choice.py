@@ -2,20 +2,33 @@
 
 from __future__ import annotations
 
+import warnings
+from copy import copy
+from dataclasses import replace
 from functools import partial
 from numbers import Integral
 from typing import Any, Self
 
+import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.utils import check_random_state
 
 from rankwise.core.types import FloatArray
 from rankwise.estimators.base import BaseRanker
+from rankwise.estimators.fits import adopt
 from rankwise.estimators.inputs import labels_alone, read_validation, require_here
 from rankwise.model_selection.folds import FOLDS_OF, Folds
 from rankwise.model_selection.newton_search import NewtonLeftOut
 from rankwise.model_selection.scoring import OF_PAIRS
-from rankwise.model_selection.search import CHANCE, MOST_LARGER, Choice, HeldOut, Search, has_risen
+from rankwise.model_selection.search import (
+    CHANCE,
+    MOST_LARGER,
+    Choice,
+    EdgeOfGridWarning,
+    HeldOut,
+    Search,
+    has_risen,
+)
 from rankwise.model_selection.tunable import Problem
 
 # The folds if `cv` is None.
@@ -50,6 +63,8 @@ class ChoosesAlpha(BaseRanker):
     cv: Any
     scoring: Any
     callback: Any = None
+    # Whether the largest alpha within a standard error of the lowest error is chosen.
+    one_standard_error = False
 
     def with_alpha(self, alpha: float) -> Any:
         """Return the estimator for one alpha."""
@@ -92,6 +107,8 @@ class ChoosesAlpha(BaseRanker):
 
     def _fit_chosen(self, fits: Any, y: Any, qid: ArrayLike | None, validation: Any) -> Self:
         """Choose alpha, and fit all rows."""
+        if np.ndim(self.l1_ratio) > 0:
+            return self._fit_best_ratio(fits, y, qid, validation)
         held_out: Any = self._held_out(fits.problem, y, qid)
         held_out.design = fits.space.design
         self.alphas_ = held_out.candidates(self.alphas)
@@ -109,13 +126,27 @@ class ChoosesAlpha(BaseRanker):
             choice.warn_at_edge()
         return self
 
+    def _fit_best_ratio(self, fits: Any, y: Any, qid: ArrayLike | None, validation: Any) -> Self:
+        """Choose alpha for each `l1_ratio`, and keep the fit of the ratio with the lowest error."""
+        tried = []
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", EdgeOfGridWarning)  # of ratios that are not kept
+            for ratio in self.l1_ratio:
+                model = copy(self)
+                model.l1_ratio = float(ratio)
+                tried.append(model._fit_chosen(replace(fits, model=model), y, qid, validation))
+        best = min(tried, key=lambda model: float(model.cv_errors_.mean(axis=1).min()))
+        adopt(self, best)
+        self.l1_ratio_ = best.l1_ratio
+        return self
+
     def _calibrate_by(self, held_out: Any, choice: Choice) -> None:
         """Learn what probabilities need from the rows held out; here there are none."""
 
     def _choice(self, held_out: HeldOut) -> Choice:
         """Compare the candidates `alphas_`, and keep those that were visited: all that the user gave."""
-        search = Search(self.scoring_, callback=self.callback)
-        if self.alphas is None:
+        search = Search(self.scoring_, callback=self.callback, one_standard_error=self.one_standard_error)
+        if self.alphas is None and not np.any(self.l1_ratio):
             search.is_over = partial(has_risen, chance=CHANCE.get(self.scoring_))
             search.most_above = MOST_LARGER
         choice = search.choose(held_out, self.alphas_)

@@ -29,13 +29,13 @@ def fit_with_chosen_alpha(model: Any, X: Any, y: Any, qid: Any, sample_weight: A
     """Choose alpha as the CV class of a model does, and fit the model; its `alpha_` is the choice.
 
     Smooth losses leave every query out if there are several, and it is affordable; otherwise there are the
-    folds of the CV class, as for rows on Dask. RankRLS has its closed forms. If the rows are too few for
-    folds with pairs, alpha is large.
+    folds of the CV class, as for rows on Dask and with `l1_ratio`. RankRLS has its closed forms. If the rows
+    are too few for folds with pairs, alpha is large.
     """
     searching = getattr(estimators, model.searching)
     known = searching().get_params(deep=False)
     given = {name: value for name, value in model.get_params(deep=False).items() if name in known}
-    if hasattr(model, "loss"):
+    if not model.fits_all_at_once:
         given["cv"] = cv_for(model, X, y, qid)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", EdgeOfGridWarning)  # its advice is for the candidates of the CV class
@@ -80,7 +80,7 @@ def _n_ranked(y: Any, qid: Any) -> int:
 
 def _can_leave_out(model: Any, X: Any) -> bool:
     """Return whether leaving every query out is possible, which needs rows in memory, and affordable."""
-    if backend_of(X) is not None:
+    if backend_of(X) is not None or np.any(model.l1_ratio):
         return False
     m, n = _shape(X)
     n = n if getattr(model, "kernel", None) == "linear" else m  # kernels and curves are turned into rows

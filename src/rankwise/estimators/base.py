@@ -26,6 +26,7 @@ from rankwise.core.warn import warn_caller
 from rankwise.data.design import Design, as_design
 from rankwise.data.frames import require_numbers, with_days
 from rankwise.estimators.inputs import mixes_queries, read_preferences, read_problem, read_row
+from rankwise.estimators.sparsity import sparse_alphas
 from rankwise.evaluation.pair_measures import ranking_error
 from rankwise.functions.kernel_parameters import is_linear, kernel_map_of
 from rankwise.functions.learned import SCALES, KernelSum, Linear
@@ -38,9 +39,6 @@ from rankwise.solvers import InterruptedWarning
 from rankwise.solvers.endings import warn_of_ending
 
 logger = logging.getLogger("rankwise")
-
-# The last term of every objective, in words.
-PENALTY = " + \N{GREEK SMALL LETTER ALPHA}‖f‖²"
 
 
 class BaseRanker(BaseEstimator):
@@ -66,6 +64,7 @@ class BaseRanker(BaseEstimator):
         "n_iter_": Value((int,), low=0),
         "history_": Value((dict,)),
     }
+    stored["l1_ratio_"] = Value((float,), low=0, high=1)
     stored |= dict.fromkeys(("solver_", "scoring_", "cv_"), Value((str,)))
     stored |= dict.fromkeys(("n_pairs_", "objective_", "gap_"), Numbers())
     stored |= dict.fromkeys(("alpha_", "alphas_", "cv_errors_", "gamma_", "scale_errors_"), Numbers())
@@ -92,6 +91,8 @@ class BaseRanker(BaseEstimator):
     # What values of the parameter `tuned` are compared by, unless `scoring` asks for something else.
     default_scoring = "error"
 
+    # The share of absolute weights in the penalty.
+    l1_ratio: Any = 0.0
     # Parameters that most subclasses declare.
     alpha: Any
     kernel: str | Callable
@@ -242,10 +243,13 @@ class BaseRanker(BaseEstimator):
 
     def grid(self, problem: Problem, design: Design | None = None) -> FloatVector:
         """Return powers of ten down from the alpha at which scores spread over about one margin.
+        With absolute weights in the penalty, they begin where the first feature is selected: `sparse_alphas`.
 
         Columns of a linear model whose scale is far above that of the others do not raise it.
         """
         design = self.space(problem).design if design is None else design
+        if np.any(self.l1_ratio):
+            return sparse_alphas(self, problem, design)
         average, n_threads = getattr(self, "average", "queries"), thread_count(self.n_jobs)
         loss: Any = Hinge(problem.preferences, average=average, n_threads=n_threads)
         design, loss = design.placed_for(loss)

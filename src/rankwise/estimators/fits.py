@@ -24,12 +24,14 @@ from rankwise.core.types import FloatArray, FloatVector
 from rankwise.data.design import Design
 from rankwise.data.hints import hint_at_queries, hint_at_scale
 from rankwise.data.scores import compared_scores
+from rankwise.estimators.sparsity import sparse_options
 from rankwise.functions.learned import FeatureMap
 from rankwise.losses import PairwiseLoss
 from rankwise.model_selection.tunable import Fit, Problem, Space
 from rankwise.preferences import Preferences
 from rankwise.solvers import SOLVERS, Descent, Monitor, SolverResult, chosen_solver, descent_of
 from rankwise.solvers.bounded_planes import BoundedPlanes
+from rankwise.solvers.elastic_net import ElasticNet
 from rankwise.solvers.registry import pairwise_loss, solve_pairs
 
 if TYPE_CHECKING:
@@ -126,6 +128,8 @@ class PairwiseFits:
     def solve(self, alpha: float, start: FloatVector | None = None) -> SolverResult:
         """Fit one alpha, from weights to start with if there are some."""
         model, design, carried = self.model, self.space.design, self.carried
+        if np.any(model.l1_ratio):
+            carried = carried | sparse_options(model, design)
         nonnegative = getattr(design, "nonnegative", None)
         if nonnegative is not None:
             carried = {"planes": BoundedPlanes(nonnegative)}
@@ -144,6 +148,13 @@ class PairwiseFits:
                 monitor=monitor,
                 **carried,
             )
+
+    def penalty(self, coef: FloatVector) -> float:
+        """Return the penalty of weights for an alpha of 1."""
+        if not np.any(self.model.l1_ratio):
+            return float(coef @ coef)
+        options = sparse_options(self.model, self.space.design)
+        return ElasticNet.of(1.0, n_features=len(coef), **options).value(coef)
 
     def along(self, alphas: FloatVector, coef: FloatVector | None = None) -> Iterator[SolverResult]:
         """Fit each alpha, warm-started from the previous fit; Ctrl-C ends the path."""
@@ -183,7 +194,7 @@ class PairwiseFits:
 
     def descent(self) -> Descent | None:
         """Return a descent on the loss of all pairs, or None if another solver is named or suits better."""
-        if self.model.solver != "auto":
+        if self.model.solver != "auto" or np.any(self.model.l1_ratio):
             return None
         return descent_of(*self.space.design.placed_for(self.loss))
 
@@ -263,7 +274,12 @@ class Course:
         return result
 
     def state(self) -> State | None:
-        """Return the weights and the state of the descent, or the planes that certified fits share."""
+        """Return the weights and the state of the descent, or the planes that certified fits share.
+
+        The columns of a working set are not kept.
+        """
+        if "working_set" in self._certified.carried:
+            return None
         if self._coef is None:
             return {}
         if self._descent is not None:

@@ -34,10 +34,11 @@ from rankwise.core.warn import warn_caller
 from rankwise.data.design import Design, as_design
 from rankwise.data.scores import canonical_csr
 from rankwise.estimators.alpha_choice import DEFAULT_FOLDS, ChoosesAlpha, seed_of
-from rankwise.estimators.base import PENALTY, BaseRanker
+from rankwise.estimators.base import BaseRanker
 from rankwise.estimators.fits import adopt, hinted
 from rankwise.estimators.inputs import read_rows, read_validation, require_labels
 from rankwise.estimators.parameters import Candidates, Comparison, HullParameters, Strength
+from rankwise.estimators.sparsity import PENALTY
 from rankwise.estimators.thresholds import class_weights, holds_text, looks_continuous
 from rankwise.evaluation.pair_measures import wmw
 from rankwise.functions.kernel_map import KernelMap
@@ -63,6 +64,7 @@ INEXACT_TOL = 1e-4
 OFFSET = 10.0
 
 SLACKS = ("squared", "absolute", "none")
+
 # The argument of the penalty.
 NORMS = {"function": "‖f‖²", "coefficients": "‖v‖²"}
 

@@ -169,6 +169,10 @@ class LeastSquaresFits:
         """Return these fits: all share one decomposition."""
         return self
 
+    def penalty(self, coef: FloatVector) -> float:
+        """Return the penalty of weights for an alpha of 1."""
+        return float(coef @ coef)
+
     def solve(self, alpha: float, start: FloatVector | None = None) -> SolverResult:
         """Fit one alpha."""
         return self._path_solver(alpha)

@@ -90,7 +90,7 @@ class LinearInference(BaseRanker):
         >>> found.wald_test([0, 7]).p_value > 0.05  # age and s4
         True
         """
-        self._check_linear(X)
+        self._check_linear()
         rows = self.validated(X, reset=False)
         refit = self._precise()
         problem = clone(refit).problem(rows, y, qid, sample_weight)
@@ -117,8 +117,14 @@ class LinearInference(BaseRanker):
             return found
         return found.in_units(np.full(len(found.coef), 1.0 / temperature), found.names)
 
-    def _check_linear(self, X: Any) -> None:
+    def _check_linear(self) -> None:
         check_is_fitted(self)
+        if np.any(self.l1_ratio):
+            raise ValueError(
+                "inference needs weights whose features were not selected by the same rows, which makes "
+                "errors look too small. Split the rows: select features with l1_ratio on some of them, and "
+                "fit the selected ones to the others with l1_ratio=0 (RankLogistic: and alpha=0)."
+            )
         if not hasattr(self, "coef_") or self.coef_.ndim > 1:
             raise ValueError(
                 "inference needs a linear model with one output: a kernel has as many weights as basis rows."

@@ -16,9 +16,10 @@ from rankwise.core.types import FloatArray, FloatVector
 from rankwise.data.design import Design
 from rankwise.estimators.alpha_choice import ChoosesAlpha
 from rankwise.estimators.auto_alpha import AUTO, fit_with_chosen_alpha
-from rankwise.estimators.base import PENALTY, BaseRanker
+from rankwise.estimators.base import BaseRanker
 from rankwise.estimators.fits import PairwiseFits, best_kept, hinted, starting_weights
 from rankwise.estimators.spaces import strength, with_scales
+from rankwise.estimators.sparsity import check_sparse, penalty_words
 from rankwise.losses import PairwiseLoss, formula_of, loss_over
 from rankwise.model_selection.tunable import Problem, Space
 from rankwise.preferences import Preferences
@@ -147,13 +148,15 @@ class PairwiseRanker(BaseRanker):
     has_certified_path = True
     # Whether alpha may be 0.
     may_be_unpenalised = False
+    # The factors of features in the penalty.
+    penalty_weights: Any = None
     loss: str
     solver: str
 
     @property
     def formula(self) -> str:
         """The objective, in words."""
-        return formula_of(self.loss) + PENALTY
+        return formula_of(self.loss) + penalty_words(self)
 
     @with_one_blas_thread
     def fit(
@@ -193,6 +196,8 @@ class PairwiseRanker(BaseRanker):
         """Check the parameters of the solver."""
         check_positive("tol", self.tol)
         check_count("max_iter", self.max_iter)
+        if np.any(self.l1_ratio) or self.penalty_weights is not None:
+            check_sparse(self)
 
     def fits(self, problem: Problem, hint: bool = False, alone: bool = False) -> PairwiseFits:
         """Return the fits to a problem for any alpha; `hint` checks the scale of the features.
@@ -202,7 +207,8 @@ class PairwiseRanker(BaseRanker):
         problem = with_scales(self, problem, self._rough_path)
         space = self.space(problem)
         alpha = strength(self) if alone else None
-        solver = chosen_solver(self.loss, self.solver, space.design, problem.preferences, alpha)
+        data = space.design, problem.preferences, alpha
+        solver = chosen_solver(self.loss, self.solver, *data, is_elastic=bool(np.any(self.l1_ratio)))
         return PairwiseFits(self, hinted(space, self) if hint else space, problem, solver)
 
     def finish(self, fits: PairwiseFits, result: SolverResult) -> None:
@@ -214,6 +220,7 @@ class PairwiseRanker(BaseRanker):
         """Return fits of all folds that share passes over the rows, or None if descents do not suit them."""
         if (
             self.solver != "auto"
+            or np.any(self.l1_ratio)
             or getattr(self, "kernel", None) != "linear"
             or problem.X.shape[0] < MIN_ROWS
         ):

@@ -68,10 +68,30 @@ class Comparison:
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
+class Parsimony:
+    """Which of the candidates that are compared is chosen."""
+
+    one_standard_error: bool = False
+
+
+@dataclass(eq=False, repr=False, kw_only=True)
 class Loss:
     """The loss of a pair."""
 
     loss: str = option("hinge", LOSS, choices=LOSSES)
+
+
+@dataclass(eq=False, repr=False, kw_only=True)
+class Sparsity:
+    """The share of absolute weights in the penalty, and the factors of features."""
+
+    l1_ratio: float | Sequence[float] = option(
+        0.0,
+        "share of absolute weights in the penalty, 0 to 1: a high share, such as 0.9, selects features "
+        "(linear kernel and smooth loss; --tune: one, or several separated by commas)",
+        reader="ratios",
+    )
+    penalty_weights: ArrayLike | None = None
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
@@ -313,7 +333,7 @@ class Running(Verbosity, Randomness, Jobs, Callback):
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
-class PairwiseParameters(Stopping, Method, PairWeight, Average, Basis, Kernel):
+class PairwiseParameters(Stopping, Method, PairWeight, Average, Basis, Kernel, Sparsity):
     """What RankSVM, RankLogistic and the classes that choose their alpha share."""
 
 
@@ -325,12 +345,12 @@ class ListTies:
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
-class ListParameters(Stopping, Method, Average, Basis, Kernel, ListTies):
+class ListParameters(Stopping, Method, Average, Basis, Kernel, Sparsity, ListTies):
     """What RankPlackettLuce and RankPlackettLuceCV share."""
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
-class LeastSquaresParameters(Running, Stopping, Method, Ties, Average, Basis, Kernel, Cost):
+class LeastSquaresParameters(Running, Stopping, Method, Ties, Average, Basis, Kernel, Sparsity, Cost):
     """What RankRLS and RankRLSCV share."""
 
     tol: float = 1e-6

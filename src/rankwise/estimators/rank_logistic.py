@@ -18,17 +18,19 @@ from rankwise.estimators.parameters import (
     Candidates,
     Comparison,
     PairwiseParameters,
+    Parsimony,
     Running,
     Strength,
     WarmStart,
 )
+from rankwise.estimators.selected_features import SelectsFeatures
 from rankwise.estimators.temperature import common_temperature, fit_temperature
 from rankwise.losses import Logistic
 from rankwise.model_selection.search import Choice
 from rankwise.model_selection.tunable import Fit
 
 
-class BaseRankLogistic(PairProbability, LinearInference, PairwiseRanker):
+class BaseRankLogistic(SelectsFeatures, PairProbability, LinearInference, PairwiseRanker):
     """Logistic regression of pairs, whose scores are log odds."""
 
     loss = "logistic"
@@ -164,7 +166,14 @@ class RankLogistic(BaseRankLogistic, Running, WarmStart, PairwiseParameters, Str
 
 @dataclass(eq=False, repr=False)
 class RankLogisticCV(
-    PairwiseRankerCV, BaseRankLogistic, Running, PairwiseParameters, Calibration, Comparison, Candidates
+    PairwiseRankerCV,
+    BaseRankLogistic,
+    Running,
+    PairwiseParameters,
+    Calibration,
+    Parsimony,
+    Comparison,
+    Candidates,
 ):
     """RankLogistic with alpha chosen by cross-validation over queries, then fitted to all rows.
 

@@ -20,10 +20,12 @@ from rankwise.estimators.parameters import (
     Candidates,
     Comparison,
     ListParameters,
+    Parsimony,
     Running,
     Strength,
     WarmStart,
 )
+from rankwise.estimators.selected_features import SelectsFeatures
 from rankwise.losses import PlackettLuce
 from rankwise.losses.plackett_luce import TIES
 from rankwise.solvers import SolverResult
@@ -42,7 +44,7 @@ def _has_baseline(model: Any) -> bool:
 BASELINE = ("baseline_times_", "baseline_hazard_", "baseline_score_")
 
 
-class BaseRankPlackettLuce(LinearInference, PairwiseRanker):
+class BaseRankPlackettLuce(SelectsFeatures, LinearInference, PairwiseRanker):
     """A model of the order in which the rows of a list are chosen."""
 
     may_be_unpenalised = True
@@ -184,7 +186,7 @@ class RankPlackettLuce(BaseRankPlackettLuce, Running, WarmStart, ListParameters,
 
 @dataclass(eq=False, repr=False)
 class RankPlackettLuceCV(
-    PairwiseRankerCV, BaseRankPlackettLuce, Running, ListParameters, Comparison, Candidates
+    PairwiseRankerCV, BaseRankPlackettLuce, Running, ListParameters, Parsimony, Comparison, Candidates
 ):
     """RankPlackettLuce with alpha chosen by cross-validation over queries, then fitted to all rows.
 

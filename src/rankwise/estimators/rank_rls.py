@@ -18,7 +18,7 @@ from rankwise.core.types import FloatArray
 from rankwise.data.design import Design, as_design
 from rankwise.estimators.alpha_choice import DEFAULT_FOLDS, ChoosesAlpha, seed_of
 from rankwise.estimators.auto_alpha import AUTO, fit_with_chosen_alpha
-from rankwise.estimators.base import PENALTY
+from rankwise.estimators.fits import PairwiseFits, hinted, starting_weights
 from rankwise.estimators.inputs import read_preferences, read_problem, read_validation, require_here
 from rankwise.estimators.least_squares_fits import LeastSquaresFits, forms_of
 from rankwise.estimators.linear_inference import LinearInference
@@ -29,10 +29,17 @@ from rankwise.estimators.parameters import (
     Kept,
     LeastSquaresParameters,
     OutputAlphas,
+    Parsimony,
     Pooling,
     Strength,
 )
+from rankwise.estimators.selected_features import SelectsFeatures
 from rankwise.estimators.spaces import strength, with_scales
+from rankwise.estimators.sparsity import (
+    check_sparse,
+    penalty_words,
+    sparse_alphas,
+)
 from rankwise.functions.kernel_parameters import is_linear
 from rankwise.losses.least_squares import COSTS, FORMULAS, TIES, LeastSquares
 from rankwise.model_selection.fold_equations import FoldEquations
@@ -50,17 +57,17 @@ from rankwise.model_selection.search import HeldOut, Search
 from rankwise.model_selection.tunable import Problem
 from rankwise.preferences import NoPairsError, Preferences
 from rankwise.preferences.base import AVERAGES, is_preferences_list, same_rows
+from rankwise.solvers import chosen_solver
 
 SOLVERS = ("auto", "primal", "dual", "cg")
 
 
-class BaseRankRLS(LinearInference):
+class BaseRankRLS(SelectsFeatures, LinearInference):
     """Ranking by least squares, for one alpha or for several."""
 
     takes_backends = True
     takes_margins = True
     has_certified_path = True
-    fits_all_at_once = True
     stored: ClassVar = {
         "coef_": Array(("outputs?", "features"), has_norm=True),
         "dual_coef_": Array(("outputs?", "basis"), has_norm=True),
@@ -77,7 +84,17 @@ class BaseRankRLS(LinearInference):
     @property
     def formula(self) -> str:
         """The objective, in words."""
-        return FORMULAS[self.cost] + PENALTY
+        return FORMULAS[self.cost] + penalty_words(self)
+
+    @property
+    def fits_all_at_once(self) -> bool:  # type: ignore[override]
+        """Whether one decomposition serves all alphas: not with absolute weights."""
+        return not np.any(self.l1_ratio)
+
+    @property
+    def loss(self) -> LeastSquares:
+        """The loss of a pair, without pairs."""
+        return LeastSquares(cost=self.cost, ties=self.ties)
 
     @with_one_blas_thread
     def path(
@@ -110,6 +127,8 @@ class BaseRankRLS(LinearInference):
         (3, 10)
         """
         self.check_parameters()
+        if np.any(self.l1_ratio):
+            raise ValueError("path has no l1_ratio above 0; use rankwise.model_selection.alpha_path.")
         strengths = as_alphas(alphas)
         model = clone(self)  # so that this one does not look fitted
         return model.fits(model.problem(X, y, qid, sample_weight)).functions(strengths)[0]
@@ -122,6 +141,10 @@ class BaseRankRLS(LinearInference):
         check_choice(self.ties, "ties", TIES)
         check_choice(self.average, "average", AVERAGES)
         check_choice(self.solver, "solver", SOLVERS)
+        if np.any(self.l1_ratio) or self.penalty_weights is not None:
+            check_sparse(self)
+        if np.any(self.l1_ratio) and self.solver != "auto":
+            raise ValueError(f"solver={self.solver!r} has no l1_ratio above 0; use solver='auto'.")
 
     def problem(
         self,
@@ -148,18 +171,32 @@ class BaseRankRLS(LinearInference):
         Columns of a linear model whose scale is far above that of the others are damped first.
         """
         design = self.space(problem).design if design is None else design
+        if np.any(self.l1_ratio):
+            return sparse_alphas(self, problem, design)
         loss = self.mean_loss(problem.preferences)
         share = near_share(problem.X) if is_linear(self) else 1.0
         return distance_alphas(share * mean_squared_distance(design, loss))
 
-    def fits(self, problem: Problem, hint: bool = False) -> LeastSquaresFits:
+    def fits(self, problem: Problem, hint: bool = False) -> Any:
         """Return the fits to a problem for any alpha."""
-        return LeastSquaresFits(self, with_scales(self, problem))
+        if not np.any(self.l1_ratio):
+            return LeastSquaresFits(self, with_scales(self, problem))
+        if len(problem.outputs) > 1:
+            raise ValueError(
+                f"l1_ratio={self.l1_ratio!r} is for one output, but y has {len(problem.outputs)}; fit each "
+                "alone, or use l1_ratio=0."
+            )
+        space = self.space(problem)
+        solver = chosen_solver(self.loss, self.solver, is_elastic=True)
+        return PairwiseFits(self, hinted(space, self) if hint else space, problem, solver)
+
+    def finish(self, fits: Any, result: Any) -> None:
+        """Keep nothing beside the function and the result of a fit."""
 
     def fold_equations(self, problem: Problem, tests: list[Any]) -> FoldEquations | None:
         """Return the equations of each fold's rows, if a matrix for each of them is small."""
         m, n = problem.X.shape
-        if not is_linear(self) or n * n > m or len(tests) < 2:
+        if np.any(self.l1_ratio) or not is_linear(self) or n * n > m or len(tests) < 2:
             return None
         return FoldEquations(problem.X, tests, forms_of(self, problem.outputs), thread_count(self.n_jobs))
 
@@ -301,6 +338,9 @@ class RankRLS(BaseRankRLS, LeastSquaresParameters, Strength):
             check_alpha(self.alpha)
         self.check_parameters()
         fits = self.fits(self.problem(X, y, qid, sample_weight, may_stay=True))
+        if np.any(self.l1_ratio):
+            fits.keep(self, fits.solve(strength(self), starting_weights(self, fits.space.design.shape[1])))
+            return self
         fits.fit(strength(self) if np.ndim(self.alpha) == 0 else self.alpha)
         return self
 
@@ -339,7 +379,15 @@ PAIR_ERRORS = ("error", "concordance")
 
 @dataclass(eq=False, repr=False)
 class RankRLSCV(
-    ChoosesAlpha, BaseRankRLS, LeastSquaresParameters, Kept, Pooling, OutputAlphas, Comparison, Candidates
+    ChoosesAlpha,
+    BaseRankRLS,
+    LeastSquaresParameters,
+    Kept,
+    Pooling,
+    OutputAlphas,
+    Parsimony,
+    Comparison,
+    Candidates,
 ):
     """Ranking by least squares with alpha chosen by exact cross-validation, then fitted to all rows.
 
@@ -394,7 +442,7 @@ class RankRLSCV(
         Held-out ranking error: the mean over queries or, under `average="pairs"`, the fraction of all pairs;
         or 1 minus the measure, or minus the score, that `scoring` names. It is averaged over folds unless
         they are `pooled`, then over outputs that share one alpha; with `alpha_per_output` it has one column
-        per output.
+        per output, and with `l1_ratio` one per fold.
     cv_ : str
         What was left out: "leave-query-out", "leave-pair-out", "folds of queries", "folds of rows", "folds of
         pairs", "validation", or "splits" if `cv` has them.
@@ -443,9 +491,12 @@ class RankRLSCV(
         """
         self.check_parameters()
         fits = self.fits(self.problem(X, y, qid, sample_weight, validation is None))
+        if np.any(self.l1_ratio):
+            return self._fit_chosen(fits, y, qid, validation)
         folds = self._held_out(fits.problem, y, qid)
         held_out, systems = self._scheme(folds, y, qid, validation)
-        choice = Search(folds.scoring, callback=self.callback).choose(held_out, self.alphas_)
+        search = Search(folds.scoring, callback=self.callback, one_standard_error=self.one_standard_error)
+        choice = search.choose(held_out, self.alphas_)
         own = self.alpha_per_output and len(choice.by_output) > 1
         choices = choice.by_output if own else [choice]
         self.alpha_: Any = np.array([one.alpha for one in choices]) if own else choice.alpha

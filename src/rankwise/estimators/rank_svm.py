@@ -11,14 +11,25 @@ from rankwise.estimators.parameters import (
     Comparison,
     Loss,
     PairwiseParameters,
+    Parsimony,
     Running,
     Strength,
     WarmStart,
 )
+from rankwise.estimators.selected_features import SelectsFeatures
 
 
 @dataclass(eq=False, repr=False)
-class RankSVM(LinearInference, PairwiseRanker, Running, WarmStart, PairwiseParameters, Loss, Strength):
+class RankSVM(
+    SelectsFeatures,
+    LinearInference,
+    PairwiseRanker,
+    Running,
+    WarmStart,
+    PairwiseParameters,
+    Loss,
+    Strength,
+):
     """Ranking SVM: minimise the mean over pairs of l(f(better) - f(worse)) + alpha ||f||^2.
 
     The loss of a difference d is max(0, 1 - d) for `loss="hinge"` (equation (4) of Airola et al. 2011) and
@@ -119,7 +130,17 @@ class RankSVM(LinearInference, PairwiseRanker, Running, WarmStart, PairwiseParam
 
 
 @dataclass(eq=False, repr=False)
-class RankSVMCV(LinearInference, PairwiseRankerCV, Running, PairwiseParameters, Loss, Comparison, Candidates):
+class RankSVMCV(
+    SelectsFeatures,
+    LinearInference,
+    PairwiseRankerCV,
+    Running,
+    PairwiseParameters,
+    Loss,
+    Parsimony,
+    Comparison,
+    Candidates,
+):
     """Ranking SVM with alpha chosen by cross-validation over queries, then fitted to all rows.
 
     Alphas are visited in decreasing order, each fit warm-started from the previous one. If there are at

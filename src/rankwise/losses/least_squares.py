@@ -46,7 +46,8 @@ class LeastSquares(Smooth):
 
     Parameters
     ----------
-    preferences : Preferences
+    preferences : Preferences, optional
+        Without them the object has its parameters alone.
     cost : "unit", "magnitude" or "relative"
     ties : "keep" or "drop"
         With "keep" the tied rows of a ranking by scores count as pairs with target 0 under
@@ -83,7 +84,7 @@ class LeastSquares(Smooth):
 
     def __init__(
         self,
-        preferences: Preferences,
+        preferences: Preferences | None = None,
         *,
         cost: str = "magnitude",
         ties: str = "drop",
@@ -93,6 +94,9 @@ class LeastSquares(Smooth):
         check_choice(cost, "cost", COSTS)
         check_choice(ties, "ties", TIES)
         self.cost, self.ties, self.formula = cost, ties, FORMULAS[cost]
+        if preferences is None:
+            super().__init__(**options)
+            return
         self.keeps_ties = keeps_ties(preferences, cost, ties)
         assert labels is None or self.keeps_ties, "outputs share a loss only if ties are kept"
         super().__init__(preferences, **options)

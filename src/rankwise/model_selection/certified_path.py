@@ -1,8 +1,8 @@
 """A few models for all alphas of a range, each with a certificate for the alphas around its own.
 
-Let p(alpha) be the minimum over w of loss(w) + alpha ||w||^2. With w fixed that is a line in alpha. So p, the
-lowest of all lines, is concave: between two alphas it lies above the chord of lower bounds at the two, and
-below the line of any weights. A few fits with their gaps thus bound p everywhere, whatever the loss.
+Let p(alpha) be the minimum over w of loss(w) + alpha penalty(w). With w fixed that is a line in alpha. So
+p, the lowest of all lines, is concave: between two alphas it lies above the chord of lower bounds at the two,
+and below the line of any weights. A few fits with their gaps thus bound p everywhere, whatever the loss.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from numpy.typing import ArrayLike
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 
-from rankwise.core.checks import as_alphas, check_positive
+from rankwise.core.checks import as_alphas, check_count, check_positive
 from rankwise.core.threads import with_one_blas_thread
 from rankwise.core.types import FloatArray, FloatVector, IntArray
 from rankwise.core.warn import warn_caller
@@ -30,6 +30,8 @@ from rankwise.solvers import SolverResult
 FIT_SHARE = 0.3
 # A step uses this fraction of the tolerance half-way, and changes by at most this factor.
 AIM_SHARE, STEP_CHANGE = 0.85, 4.0
+# The number of fits of a path of models that select features.
+N_ALPHAS = 100
 # Steps below this fraction of (2 tol)^(1/2), the shortest that is ever needed, would not help.
 LEAST_SHARE = 0.01
 
@@ -53,11 +55,10 @@ class Knot:
     rounding: float
 
     @classmethod
-    def of(cls, alpha: float, result: SolverResult) -> Knot:
-        """Return the knot that a fit makes."""
-        square = float(result.coef @ result.coef)
-        intercept = result.objective - alpha * square + result.rounding / 2
-        slope = square * (1.0 + UNIT * rounding_terms(len(result.coef)))
+    def of(cls, alpha: float, result: SolverResult, penalty: float) -> Knot:
+        """Return the knot that a fit makes, given the penalty of its weights for an alpha of 1."""
+        intercept = result.objective - alpha * penalty + result.rounding / 2
+        slope = penalty * (1.0 + UNIT * rounding_terms(len(result.coef)))
         bound = max(result.objective - result.gap, 0.0)  # no objective is negative
         rounding = 1.5 * result.rounding  # in the gap, and the half of it in the intercept
         return cls(alpha, result.coef, result.objective, result.gap, intercept, slope, bound, rounding)
@@ -90,6 +91,11 @@ class CertifiedPath:
     _knots: list[Knot] = field(repr=False)
     _model: Any = field(repr=False)
     _features: Any = field(repr=False)
+
+    @property
+    def n_selected(self) -> IntArray:
+        """The number of weights that are not zero, for each alpha that was fitted."""
+        return np.count_nonzero(self.coef, axis=1)
 
     def knot(self, alpha: ArrayLike) -> IntArray:
         """Return the number of the knot whose weights have the lowest objective at each alpha."""
@@ -147,8 +153,12 @@ def alpha_path(
     qid: ArrayLike | None = None,
     sample_weight: ArrayLike | None = None,
     tol: float = 1e-3,
+    n_alphas: int | None = None,
 ) -> CertifiedPath:
     """Fit a few alphas such that one of the models is certified for every alpha of a range.
+
+    With `n_alphas`, and with `l1_ratio`, the alphas are in equal ratios: each fit is certified, and between
+    two of them the path has bounds that may be further apart.
 
     The criterion is that of all fits: at every alpha, the suboptimality of the model is at most `tol` times
     the attainable improvement J(0) - J*.
@@ -167,6 +177,8 @@ def alpha_path(
         The largest and the smallest alpha; by default those of the grid from which the CV class chooses.
     tol : float
         The tolerance, relative to the attainable improvement.
+    n_alphas : int, optional
+        The number of alphas; by default 100 for models with `l1_ratio`, and for others as many as it takes.
 
     Returns
     -------
@@ -183,26 +195,42 @@ def alpha_path(
     True
     >>> round(path.model(0.002).score(X, y), 1)
     0.7
+
+    The features that enter as alpha falls:
+
+    >>> path = alpha_path(RankSVM(loss="squared_hinge", l1_ratio=0.9), X, y, n_alphas=5)
+    >>> path.n_selected.tolist()
+    [0, 6, 7, 8, 10]
     """
     check_positive("tol", tol)
+    if n_alphas is not None:
+        check_count("n_alphas", n_alphas)
     if not getattr(model, "has_certified_path", False):
         raise TypeError(
             f"model must be a RankSVM, RankLogistic, RankRLS or CurveRanker, or the CV class of one; "
             f"got {type(model).__name__}."
         )
     plain = model.with_alpha(1.0) if hasattr(model, "with_alpha") else clone(model).set_params(alpha=1.0)
-    return _path_of(plain, (X, y, qid, sample_weight), ends, float(tol))
+    if n_alphas is None and np.any(model.l1_ratio):
+        n_alphas = N_ALPHAS
+    return _path_of(plain, (X, y, qid, sample_weight), ends, float(tol), n_alphas)
 
 
 @with_one_blas_thread
-def _path_of(model: Any, data: tuple[Any, ...], ends: ArrayLike | None, tol: float) -> CertifiedPath:
-    model.set_params(tol=FIT_SHARE * tol).check_parameters()
+def _path_of(
+    model: Any, data: tuple[Any, ...], ends: ArrayLike | None, tol: float, n_alphas: int | None
+) -> CertifiedPath:
+    model.set_params(tol=FIT_SHARE * tol if n_alphas is None else tol).check_parameters()
     problem = model.problem(*data)
     if len(problem.outputs) > 1:
         raise ValueError(f"y must have one output for a path with certificates; got {len(problem.outputs)}.")
     fits = model.fits(problem, hint=True).handing_on()
     grid = model.grid(problem, fits.space.design) if ends is None else as_alphas(ends)
-    knots = _Path(fits, tol).between(float(np.max(grid)), float(np.min(grid)))
+    path, largest, smallest = _Path(fits, tol), float(np.max(grid)), float(np.min(grid))
+    if n_alphas is None:
+        knots = path.between(largest, smallest)
+    else:
+        knots = path.at(np.geomspace(largest, smallest, n_alphas))
     return CertifiedPath(
         np.array([knot.alpha for knot in knots]),
         fits.space.dual_coef(np.stack([knot.coef for knot in knots])),
@@ -234,6 +262,15 @@ class _Path:
             step *= self._change(last, ahead)
             knots += self._filled(last, ahead)
         self._warn(knots)
+        return knots
+
+    def at(self, alphas: FloatVector) -> list[Knot]:
+        """Return the knots at these alphas, each warm-started from the one before."""
+        knots: list[Knot] = []
+        for alpha in alphas:
+            knots.append(self._fitted(float(alpha), *knots[-1:]))
+        if self._unfinished:
+            self._warn_of(max(map(self._own, knots)))
         return knots
 
     def _filled(self, upper: Knot, lower: Knot) -> list[Knot]:
@@ -283,11 +320,14 @@ class _Path:
         if result.status == "interrupted":
             raise KeyboardInterrupt  # the knots so far do not cover the range
         self._unfinished |= result.status != "converged"
-        return Knot.of(alpha, result)
+        return Knot.of(alpha, result, self._fits.penalty(result.coef))
 
     def _warn(self, knots: list[Knot]) -> None:
-        worst = max(map(self._worst, knots, [*knots[1:], knots[-1]]))
-        if self._unfinished and worst > self._tol:
+        if self._unfinished:
+            self._warn_of(max(map(self._worst, knots, [*knots[1:], knots[-1]])))
+
+    def _warn_of(self, worst: float) -> None:
+        if worst > self._tol:
             warn_caller(
                 f"Some fits did not converge: the gap may be {worst:.2g} of the attainable improvement, "
                 f"above tol={self._tol:g}.",

@@ -21,7 +21,7 @@ from rankwise.core.types import FloatArray, IntArray
 from rankwise.data.design import as_design
 from rankwise.functions.kernel_parameters import Scales
 from rankwise.losses.least_squares import LeastSquares, keeps_ties, share_laplacian
-from rankwise.model_selection.newton_steps import NewtonSteps, folds_of
+from rankwise.model_selection.newton_steps import NewtonSteps, folds_of, require_squares
 from rankwise.model_selection.one_alpha import FACTORS, QuerySystem, kernel_matrix
 from rankwise.model_selection.pair_blocks import (
     Block,
@@ -305,6 +305,7 @@ class HeldOutTask:
         scales: Scales | None = None,
     ):
         _check_model(model)
+        require_squares(model, "Leaving pairs or queries out by a closed form")
         check_choice(keep, "keep", ("alpha", "lambda"))
         self.keep = keep
         self.model = clone(model)

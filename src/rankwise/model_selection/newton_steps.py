@@ -29,6 +29,12 @@ RANK_TOL = 1e-13
 PAIR_BLOCK = 1 << 18
 
 
+def require_squares(model: Any, what: str) -> None:
+    """Refuse a model whose penalty has absolute weights."""
+    if np.any(model.l1_ratio):
+        raise ValueError(f"{what} needs the penalty alpha ||w||^2; set l1_ratio=0, or use folds (cv=5).")
+
+
 class NewtonSteps:
     """The fits of a smooth loss to all rows, and the weights without some of them.
 
@@ -44,6 +50,7 @@ class NewtonSteps:
                 "Leaving queries or rows out by a Newton step needs a smooth loss: use RankLogistic, RankRLS "
                 "or loss='squared_hinge' (CurveRanker: loss='logistic')."
             )
+        require_squares(fits.model, "Leaving queries or rows out by a Newton step")
         if not fits.loss.is_of_pairs:
             raise TypeError(
                 "Leaving queries or rows out by a Newton step needs a loss that sums over pairs: use folds, "

@@ -8,7 +8,7 @@ out, or stages of trees.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -94,6 +94,8 @@ class Search:
         Whether errors of shape (n_values, n_units) end the search; by default all values are visited.
     most_above : int
         The most values that are added before the first one while it is the best.
+    one_standard_error : bool
+        Choose the largest value whose error is within one standard error of the lowest.
     callback : object, optional
         If it has these methods, `resumed(progress)` puts in what an earlier run has found, and
         `searched(progress)` is called after each value and at the end.
@@ -103,6 +105,7 @@ class Search:
     is_over: Callable[[FloatArray], bool] | None = None
     most_above: int = 0
     callback: Any = None
+    one_standard_error: bool = False
 
     def choose(self, held_out: HeldOut, grid: FloatArray) -> Choice:
         """Visit the grid, and return the values that were visited with their errors."""
@@ -114,7 +117,7 @@ class Search:
             self._visit_above(progress)
             progress.is_over = True
             self._report(progress)
-        return progress.choice(self.scoring)
+        return replace(progress.choice(self.scoring), one_standard_error=self.one_standard_error)
 
     def _visit_grid(self, progress: Progress) -> None:
         errors = progress.errors
@@ -184,12 +187,15 @@ class Choice:
         One column if only the mean is known.
     scoring : str
         The key of the `Scoring`.
+    one_standard_error : bool
+        Whether the largest alpha within one standard error of the lowest mean is the best.
     """
 
     alphas: FloatArray
     errors: FloatArray
     scoring: str = "error"
     by_output: list[Choice] = field(default_factory=list)
+    one_standard_error: bool = False
 
     @classmethod
     def of(cls, alphas: FloatArray, errors: FloatArray, scoring: str) -> Choice:
@@ -205,8 +211,20 @@ class Choice:
 
     @property
     def best(self) -> int:
-        """The index of the largest alpha with the lowest mean error."""
-        return int(np.argmin(self.mean))
+        """The index of the largest alpha with the lowest mean error, or one within a standard error of it.
+
+        The standard error is that of the lowest mean over folds.
+        """
+        lowest, n_folds = int(np.argmin(self.mean)), self.errors.shape[1]
+        if not self.one_standard_error:
+            return lowest
+        if n_folds == 1 or len(self.by_output) > 1:
+            raise ValueError(
+                "one_standard_error=True needs the errors of several folds of one output, which show the "
+                "noise of their mean: set cv=5."
+            )
+        room = self.errors[lowest].std(ddof=1) / np.sqrt(n_folds)
+        return int(np.argmax(self.mean <= self.mean[lowest] + room))
 
     @property
     def alpha(self) -> float:

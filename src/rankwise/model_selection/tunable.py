@@ -105,6 +105,9 @@ class CertifiedFits(Fits, Protocol):
     def handing_on(self) -> CertifiedFits:
         """Return fits that hand on to the next one what is valid for every alpha."""
 
+    def penalty(self, coef: FloatVector) -> float:
+        """Return the penalty of weights for an alpha of 1."""
+
     def solve(self, alpha: float, start: FloatVector | None = None) -> SolverResult:
         """Fit one alpha, from weights to start with if there are some."""
 
@@ -118,6 +121,8 @@ class Tunable(Protocol):
         The parameter that a search chooses, such as "alpha".
     has_certified_path : bool
         Whether `fits` returns `CertifiedFits`.
+    l1_ratio : float
+        The share of absolute weights in the penalty; formulas for a squared norm hold if it is 0.
     fits_all_at_once : bool
         Whether one computation serves all candidates, so that a search gains nothing by leaving some out.
     fold_descents : callable or None
@@ -131,6 +136,7 @@ class Tunable(Protocol):
 
     tuned: str
     has_certified_path: bool
+    l1_ratio: Any
     fits_all_at_once: bool
     fold_descents: Callable[..., Any] | None
     fold_equations: Callable[..., Any] | None

@@ -73,6 +73,9 @@ def model_facts(data: EvaluationData) -> list[tuple[str, Cell]]:
         way = "with the scales" if getattr(ranker, "alpha", None) == "learned" else "by cross-validation"
         chosen = f" (chosen {way})" if hasattr(ranker, "alpha_") else ""
         found.append(("Alpha", Number(float(alpha), f"{alpha:.4g}{chosen}")))
+    if np.any(getattr(ranker, "l1_ratio", 0.0)):
+        n_selected, n_features = int(np.count_nonzero(ranker.coef_)), ranker.coef_.size
+        found.append(("Selected features", f"{n_selected:,} of {n_features:,}"))
     temperature = getattr(ranker, "temperature_", 1.0)
     if temperature != 1.0:
         found.append(("Temperature of its probabilities", temperature))

@@ -95,6 +95,10 @@ class ErrorModel:
         """Return whether rounding alone can explain the slopes of a plane."""
         return float(slopes @ slopes) <= self._slopes[1]
 
+    def slopes(self, score_range: float) -> FloatArray:
+        """Return the error of each entry of X'c for the coefficients c of a smooth loss."""
+        return self.precision.size * self._evaluated(score_range)[1]
+
     def tangent(self, score_range: float) -> tuple[float, float]:
         """Return the errors of ||X'c|| and of loss(s) - c's, for the coefficients c of a smooth loss.
 

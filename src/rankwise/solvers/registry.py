@@ -17,6 +17,8 @@ from rankwise.solvers.interior_point import interior_point_pays, solve_interior_
 from rankwise.solvers.newton import solve_newton
 from rankwise.solvers.planes import Planes
 from rankwise.solvers.result import Monitor, SolverResult
+from rankwise.solvers.sparse_newton import solve_sparse_newton
+from rankwise.solvers.working_set import WorkingSet
 
 # In place of the hinge in fits that are only compared: see `Solver.compared_by`. Held-out errors of the sets
 # "reward head" and "answers" of `benchmarks/suite.py` are those of the hinge within a standard error. A width
@@ -26,7 +28,7 @@ SMOOTHED_HINGE = HuberHinge(width=0.25)
 
 @dataclass(frozen=True)
 class Solver:
-    """A way to minimise loss(X w) + alpha ||w||^2.
+    """A way to minimise loss(X w) + alpha ||w||^2, or with an elastic net.
 
     Attributes
     ----------
@@ -40,6 +42,8 @@ class Solver:
         How the loss counts violated pairs.
     carried : callable
         Makes, for a number of features, the options that fits for several alphas share.
+    is_elastic : bool
+        Whether it minimises loss(X w) + alpha (r ||w||_1 + (1 - r) ||w||^2) instead, r the option `l1_ratio`.
     pays : callable
         Returns whether the solver is the better choice for a design, preferences and an alpha (None if there
         are several), if no solver is named.
@@ -55,6 +59,7 @@ class Solver:
     from_sample: bool = True
     counting: str = "merge"
     carried: Callable[[int], dict[str, Any]] = lambda n_features: {}
+    is_elastic: bool = False
     pays: Callable[[Design, Preferences, float | None], bool] = lambda design, preferences, alpha: False
     starts_warm: bool = True
     compared_by: Any = None
@@ -62,6 +67,10 @@ class Solver:
 
 def _planes(n_features: int) -> dict[str, Any]:
     return {"planes": Planes(n_features)}
+
+
+def _working_set(n_features: int) -> dict[str, Any]:
+    return {"working_set": WorkingSet()}
 
 
 def _as_published(counting: str) -> Solver:
@@ -77,6 +86,9 @@ SOLVERS = {
     "tree-rsvm": _as_published("tree"),
     "pair-rsvm": _as_published("pairs"),
     "newton": Solver(solve_newton, Smooth),
+    "sparse-newton": Solver(
+        solve_sparse_newton, Smooth, from_sample=False, carried=_working_set, is_elastic=True
+    ),
     "interior-point": Solver(
         solve_interior_point,
         Hinge,
@@ -88,15 +100,22 @@ SOLVERS = {
 }
 
 
-def solvers_of(loss: Any) -> list[str]:
+def solvers_of(loss: Any, is_elastic: bool = False) -> list[str]:
     """Return the names of the solvers that minimise a loss, a name or an object; the default is first.
+
+    If `is_elastic`, they are those for a penalty with absolute weights.
 
     Examples
     --------
     >>> solvers_of("hinge")
     ['bundle', 'bmrm', 'tree-rsvm', 'pair-rsvm', 'interior-point']
     """
-    return [name for name, solver in SOLVERS.items() if issubclass(loss_class(loss), solver.needs)]
+    kind = loss_class(loss)
+    return [
+        name
+        for name, solver in SOLVERS.items()
+        if issubclass(kind, solver.needs) and solver.is_elastic == is_elastic
+    ]
 
 
 def chosen_solver(
@@ -105,10 +124,16 @@ def chosen_solver(
     design: Design | None = None,
     preferences: Preferences | None = None,
     alpha: float | None = None,
+    is_elastic: bool = False,
 ) -> str:
     """Return the solver for a loss, and for its data and alpha if known; refuse one that does not suit it."""
-    fitting = solvers_of(loss)
+    fitting = solvers_of(loss, is_elastic)
     check_choice(solver, "solver", ("auto", *SOLVERS))
+    if is_elastic and not fitting:
+        raise ValueError(
+            f"l1_ratio above 0 needs a smooth loss, but loss={loss!r} has kinks; use "
+            "loss='squared_hinge' or RankLogistic, or l1_ratio=0."
+        )
     if not fitting:
         raise ValueError(f"loss={loss!r} has no solver: it is neither PiecewiseLinear nor Smooth.")
     if solver == "auto":
@@ -116,8 +141,8 @@ def chosen_solver(
             return fitting[0]
         return next((name for name in fitting if SOLVERS[name].pays(design, preferences, alpha)), fitting[0])
     if solver not in fitting:
-        names = " or ".join(map(repr, fitting))
-        raise ValueError(f"solver={solver!r} does not solve loss={loss!r}; use {names}.")
+        names, penalty = " or ".join(map(repr, fitting)), " with l1_ratio above 0" if is_elastic else ""
+        raise ValueError(f"solver={solver!r} does not solve loss={loss!r}{penalty}; use {names}.")
     return solver
 
 
