@@ -19,6 +19,7 @@ from rankwise.solvers.hull_interior_point import solve_interior_point as solve_h
 from rankwise.solvers.hull_program import hull_program
 from rankwise.solvers.interior_point import solve_interior_point
 from rankwise.solvers.least_squares import solve_dual, solve_primal
+from rankwise.solvers.sparse_newton import solve_sparse_newton
 from rankwise.solvers.unpenalised import solve_unpenalised
 
 # Packages, and modules beside them: data sets, and the public names of metrics, plotting and preprocessing.
@@ -142,6 +143,7 @@ IN_MEMORY = {
         lambda design, loss, alpha, **o: solve_unpenalised(design, loss, **o),
         ("location", "matmat"),
     ),
+    "sparse Newton": (partial(solve_sparse_newton, l1_ratio=0.5), ("columns",)),
     "conjugate gradients": (solve_conjugate_gradients, ()),
     "primal": (solve_primal, ("normal_equations",)),
     "dual": (solve_dual, ("X", "dense")),
@@ -154,7 +156,7 @@ def test_solvers_of_rows_in_memory_ask_for_what_is_stated_and_nothing_else(name)
     X, y = rows_and_labels()
     if name == "interior point":
         loss = Hinge(Preferences.from_pairs(np.argsort(y)[30:], np.argsort(y)[:30], n_rows=60))
-    elif name == "unpenalised":
+    elif name in ("unpenalised", "sparse Newton"):
         loss = Logistic(Preferences.from_scores(y))
     else:
         loss = LeastSquares(Preferences.from_scores(y), ties="keep")

@@ -17,11 +17,21 @@ from sklearn.linear_model import LogisticRegression
 import independent
 import independent_sparse
 import reference
-from rankwise import Preferences, RankLogistic, RankLogisticCV, RankRLS, RankRLSCV, RankSVM, RankSVMCV
+from rankwise import (
+    Preferences,
+    RankLogistic,
+    RankLogisticCV,
+    RankPlackettLuceCV,
+    RankRLS,
+    RankRLSCV,
+    RankSVM,
+    RankSVMCV,
+)
 from rankwise.cli.main import main
 from rankwise.data.design import DenseDesign, as_design
 from rankwise.io.model_file import load_model, save_model
-from rankwise.losses import LeastSquares, Logistic, SquaredHinge
+from rankwise.losses import LeastSquares, Logistic, PlackettLuce, SquaredHinge
+from rankwise.losses.plackett_luce import TIES
 from rankwise.model_selection import (
     EdgeOfGridWarning,
     QueryKFold,
@@ -29,8 +39,10 @@ from rankwise.model_selection import (
     leave_pair_out,
     leave_query_out,
     leave_row_out,
+    selection_frequencies,
 )
 from rankwise.model_selection.search import Choice
+from rankwise.model_selection.stability import halves
 from rankwise.solvers.certificate import StoppingRule
 from rankwise.solvers.elastic_net import ElasticNet
 from rankwise.solvers.result import Monitor
@@ -412,3 +424,60 @@ def test_the_shell_selects_features(tmp_path, capsys):
     assert model.one_standard_error
     assert main([*given, "curve", "--tune", "--one-standard-error"]) != 0
     assert main([*given, "rank-logistic", "--one-standard-error"]) != 0
+
+
+def test_the_frequencies_of_features_over_halves_of_the_rows():
+    X, y, qid = ranking(m=120, n_queries=10)
+    model, n_splits = RankLogistic(0.05, l1_ratio=1.0), 4
+    found = selection_frequencies(model, X, y, qid=qid, n_splits=n_splits, random_state=3)
+    generator, counts = np.random.default_rng(3), np.zeros(X.shape[1])
+    for _ in range(n_splits):
+        first = generator.permutation(10) < 5
+        for half in (first[qid], ~first[qid]):
+            counts += clone(model).fit(X[half], y[half], qid=qid[half]).coef_ != 0
+    np.testing.assert_array_equal(found, counts / 8)
+    assert found[:2].min() == 1.0 > found[3:].max()
+    rows = list(halves(Preferences.from_scores(y), 3, np.random.default_rng(0)))
+    for first, second in zip(rows[::2], rows[1::2], strict=True):
+        np.testing.assert_array_equal(np.sort(np.append(first, second)), np.arange(120))
+    with pytest.raises(ValueError, match="selects no features; set l1_ratio above 0"):
+        selection_frequencies(RankLogistic(), X, y)
+
+
+# The likelihood of whole lists, and Cox regression
+
+
+@settings(max_examples=30, deadline=None)
+@given(st.integers(0, 2**31), RATIOS, st.floats(0.02, 1.0), st.sampled_from(TIES), st.booleans())
+def test_cox_regression_with_few_features(seed, ratio, share, ties, free):
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(40, 12))
+    time, event = np.ceil(4 * rng.exponential(np.exp(X[:, 0]))), rng.random(40) < 0.7
+    event[0] = True
+    loss = PlackettLuce(Preferences.from_survival(event, time), ties=ties)
+    weights = np.append(0.0 if free else 1.0, np.ones(11))
+    design = as_design(X)
+    top = largest_alpha(design, loss, l1_ratio=ratio, penalty_weights=weights)
+    options = {"l1_ratio": ratio, "penalty_weights": weights, "tol": 1e-9}
+    found = solve_sparse_newton(design, loss, share * top, **options)
+    net = ElasticNet.of(share * top, ratio, weights, 12)
+    slopes = X.T @ loss.value_and_coefficients(X @ found.coef)[1] + 2 * net.square * found.coef
+    on = found.coef != 0
+    scale = np.sqrt(found.gap) + 1e-7
+    assert np.abs(slopes[on] + net.absolute[on] * np.sign(found.coef[on])).max(initial=0.0) <= 10 * scale
+    assert (np.abs(slopes[~on]) <= net.absolute[~on] + 10 * scale).all()
+    assert found.status == "converged" or found.rounding > found.target_gap
+    for _ in range(20):
+        other = found.coef + rng.normal(size=12) * rng.choice([1e-3, 0.1]) * (on | (rng.random(12) < 0.3))
+        assert loss.value(X @ other) + net.value(other) >= found.objective - found.gap
+
+
+def test_the_search_of_cox_regression():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(120, 30))
+    time, censored = rng.exponential(np.exp(X[:, 0] - X[:, 1])), rng.exponential(3.0, size=120)
+    y = Preferences.from_survival(time <= censored, np.minimum(time, censored))
+    model = RankPlackettLuceCV(l1_ratio=[0.5, 1.0]).fit(X, y)
+    assert {0, 1} <= set(model.selected_features_.tolist())
+    assert len(model.selected_features_) < 30
+    assert model.predict_survival(X[:2], [1.0]).shape == (2, 1)

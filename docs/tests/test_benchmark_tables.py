@@ -23,6 +23,7 @@ WRITERS = {
     "curves": lambda script: script.write_table(),
     "dask_scaling": lambda script: script.draw(read(script)),
     "defaults": lambda script: script.write_tables(),
+    "few_features": lambda script: script.write_table(),
     "kernel_defaults": lambda script: script.write_tables(),
     "leaderboard": lambda script: script.write_table(),
     "rank_rls": lambda script: script.write_tables(),

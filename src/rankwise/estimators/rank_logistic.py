@@ -89,6 +89,12 @@ class RankLogistic(BaseRankLogistic, Running, WarmStart, PairwiseParameters, Str
         `LogisticRegression(C=1 / (2 * alpha * N), fit_intercept=False)` on the differences of all pairs has
         the same solution. With 0 the model is a probabilistic index model (Thas et al. 2012), fitted without
         a penalty; an error gives the reason if no weights are the best.
+    l1_ratio : float
+        Above 0, the penalty is alpha (r ||w||_1 + (1 - r) ||w||^2) with this r, at most 1: with 0.9, many
+        weights are zero, and `selected_features_` has the others. It needs a linear
+        kernel and rows in memory.
+    penalty_weights : array of shape (n_features,), optional
+        With `l1_ratio`, the factor of each feature in the penalty; 0 for none.
     kernel : "linear", "precomputed", "exponential", any kernel of scikit-learn, or callable
         `gamma`, `degree`, `coef0` and `kernel_params` are passed on to it; "exponential" is
         exp(-gamma ||x - z||).
@@ -198,6 +204,10 @@ class RankLogisticCV(
     calibrated : bool
         Whether the function is divided by the temperature that fits the held-out pairs of the folds, as
         `calibrate` does with other rows. Alphas a power of ten apart leave room for that.
+    l1_ratio : float or list of float
+        Several are compared as well; the alphas are then 50, from the largest that selects a feature down.
+    one_standard_error : bool
+        Choose the largest alpha whose error is within one standard error of the lowest: fewer features.
     kernel, gamma, ... :
         As in `RankLogistic`.
 
@@ -213,6 +223,8 @@ class RankLogisticCV(
         Held-out log loss of pairs, or ranking error: the mean over queries or, under
         `average="pairs"`, over all pairs; 1 minus the measure, or minus the score, that `scoring` names.
         Folds without pairs are left out; validation rows are one fold.
+    l1_ratio_ : float
+        The one of several ratios with the lowest error.
     scoring_ : str
         The criterion for alpha; "score" for a scorer.
     rounds_ : RoundLog

@@ -142,7 +142,7 @@ class RankPlackettLuce(BaseRankPlackettLuce, Running, WarmStart, ListParameters,
     ties : "breslow" or "efron"
         How rows of equal labels are chosen: all from the same rows, or, as by Efron (1977), from rows that a
         part of the others has left.
-    kernel, gamma, degree, coef0, kernel_params, n_components, basis :
+    l1_ratio, penalty_weights, kernel, gamma, degree, coef0, kernel_params, n_components, basis :
         As in `RankLogistic`.
     average : "queries" or "pairs"
         The mean over queries of each query's mean over choices, or the mean over all choices.
@@ -201,6 +201,8 @@ class RankPlackettLuceCV(
     scoring : str or callable, optional
         The criterion for alpha, as in `RankSVMCV`: the ranking error, which is 1 minus the concordance of
         censored times, by default.
+    l1_ratio, one_standard_error :
+        As in `RankLogisticCV`.
     ties, kernel, ... :
         As in `RankPlackettLuce`.
 

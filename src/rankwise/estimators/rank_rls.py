@@ -228,6 +228,12 @@ class RankRLS(BaseRankRLS, LeastSquaresParameters, Strength):
         RLScore's GlobalRankRLS keeps ties and has regparam = `alpha` m^2 / 2; its QueryRankRLS has regparam =
         `alpha` m / 2 if all queries have the same size, and weighs them by their size otherwise.
     cost : "magnitude", "unit" or "relative"
+    l1_ratio : float
+        Above 0, the penalty is alpha (r ||w||_1 + (1 - r) ||w||^2) with this r, at most 1: with 0.9, many
+        weights are zero, and `selected_features_` has the others. It needs a linear
+        kernel, rows in memory and one output.
+    penalty_weights : array of shape (n_features,), optional
+        With `l1_ratio`, the factor of each feature in the penalty; 0 for none.
     kernel : "linear", "precomputed", "exponential", any kernel of scikit-learn, or callable
         `gamma`, `degree`, `coef0` and `kernel_params` are passed on to it; "exponential" is
         exp(-gamma ||x - z||).
@@ -427,6 +433,10 @@ class RankRLSCV(
     keep : "alpha" or "lambda"
         The quantity that is the same in all fits if single queries or pairs are left out, as in
         `leave_query_out`: "lambda" is that of the paper. Folds keep alpha.
+    l1_ratio : float or list of float
+        Several are compared as well; the alphas are then 50, from the largest that selects a feature down.
+    one_standard_error : bool
+        Choose the largest alpha whose error is within one standard error of the lowest: it needs folds.
     cost, kernel, ... :
         As in `RankRLS`. If single queries or pairs are left out, the kernel's basis rows and `gamma="scale"`
         are those of all rows; folds use their training rows alone.
@@ -446,6 +456,8 @@ class RankRLSCV(
     cv_ : str
         What was left out: "leave-query-out", "leave-pair-out", "folds of queries", "folds of rows", "folds of
         pairs", "validation", or "splits" if `cv` has them.
+    l1_ratio_ : float
+        The one of several ratios with the lowest error.
     scoring_ : str
         The criterion for alpha; "score" for a scorer.
     coef_, dual_coef_, basis_, n_pairs_, objective_, gap_, n_iter_, solver_ :

@@ -50,6 +50,12 @@ class RankSVM(
         c = 1 / (2 alpha) under `-l 2` (`average="queries"`) and c = n / (2 alpha N) under `-l 1`
         (`average="pairs"`).
     loss : "hinge", "squared_hinge", "huber_hinge", or an object such as `losses.HuberHinge(width=0.5)`
+    l1_ratio : float
+        Above 0, the penalty is alpha (r ||w||_1 + (1 - r) ||w||^2) with this r, at most 1: with 0.9, many
+        weights are zero, and `selected_features_` has the others. It needs a smooth
+        loss, a linear kernel and rows in memory.
+    penalty_weights : array of shape (n_features,), optional
+        With `l1_ratio`, the factor of each feature in the penalty; 0 for none.
     kernel : "linear", "precomputed", "exponential", any kernel of scikit-learn, or callable
         `gamma`, `degree`, `coef0` and `kernel_params` are passed on to it; "exponential" is
         exp(-gamma ||x - z||).
@@ -170,6 +176,10 @@ class RankSVMCV(
         "p@5", "tau"), by default the ranking error; or a scorer, such as scikit-learn's `make_scorer`
         makes, which is called with a model, the held-out rows, and their preferences (their labels, if
         there are no queries).
+    l1_ratio : float or list of float
+        Several are compared as well; the alphas are then 50, from the largest that selects a feature down.
+    one_standard_error : bool
+        Choose the largest alpha whose error is within one standard error of the lowest: fewer features.
     loss, kernel, ... :
         As in `RankSVM`.
 
@@ -185,6 +195,8 @@ class RankSVMCV(
         Held-out ranking error: the mean over queries or, under `average="pairs"`, the fraction of all pairs;
         or 1 minus the measure, or minus the score, that `scoring` names. Folds without pairs are left out;
         validation rows are one fold. Equal errors of all candidates cause an `EqualErrorsWarning`.
+    l1_ratio_ : float
+        The one of several ratios with the lowest error.
     scoring_ : str
         The criterion for alpha; "score" for a scorer.
     rounds_ : RoundLog

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
         EdgeOfGridWarning as EdgeOfGridWarning,
         EqualErrorsWarning as EqualErrorsWarning,
     )
+    from rankwise.model_selection.stability import selection_frequencies as selection_frequencies
     from rankwise.model_selection.splits import QueryKFold as QueryKFold
 
 

@@ -23,16 +23,16 @@ from rankwise.solvers.working_set import WorkingSet
 
 # A set of features is left if the gap among them is this fraction of the target. It gets finer if that is not
 # enough, as slopes by features without a penalty must nearly vanish.
-INNER_FRACTION, FINER, LEAST_FRACTION = 0.3, 0.01, 1e-6
+INNER_FRACTION, FINER, LEAST_FRACTION = 0.3, 1e-3, 1e-14
 # The fewest features that are added at a time; otherwise as many as have a weight.
 FEWEST_ADDED = 20
-# A new Hessian costs a product per feature. It pays if it saves a step per so many features.
+# A new Hessian costs a product per feature. It pays if it saves a step per ten of them.
 FEATURES_PER_STEP = 10
 # A step must achieve this fraction of the decrease that it promises.
 ARMIJO = 1e-3
 MOST_STEPS, MOST_HALVINGS = 100, 40
 # The tolerance of the minimum over features without a penalty, relative to J(0), for the largest alpha.
-ALPHA_TOL = 1e-6
+ALPHA_TOL = 1e-14
 # A step ends a run if neither the gap nor the objective falls below this fraction of the last one.
 STALLED_FRACTION = 0.9
 
@@ -265,8 +265,10 @@ class SparseNewton:
         slopes = working.slopes(point.coefficients)
         new = working.minimise(slopes, coef, net, tol)
         move = new - coef
-        value = slopes @ move + 0.5 * move @ (working.gram @ move) + net.value(new) - net.value(coef)
-        return new, -float(value)
+        curved = 0.5 * move @ (working.gram @ move)
+        promised = net.value(coef) - net.value(new) - slopes @ move - curved
+        # A minimum of the model is at least that much lower, which is known when the difference is rounding.
+        return new, float(max(promised, curved + net.square @ (move * move)))
 
     def _is_solved(self, net: ElasticNet, decrease: float, target: float) -> bool:
         """Return whether the objective is within a target of the optimum on the working set."""

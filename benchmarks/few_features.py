@@ -1,15 +1,16 @@
 """The cost of paths of models that select features, in CPU seconds of one thread.
 
-    python benchmarks/sparse.py            # 2,000 x 20,000 and 240,000 x 136: a few minutes, 2 GB
-    python benchmarks/sparse.py --wide     # 2,000 x 100,000 too: 3 GB more
-    python benchmarks/sparse.py --quick    # 500 x 5,000 and 24,000 x 136; writes nothing
+    python benchmarks/few_features.py            # 2,000 x 20,000 and 240,000 x 136: a few minutes, 2 GB
+    python benchmarks/few_features.py --wide     # 2,000 x 100,000 too: 3 GB more
+    python benchmarks/few_features.py --quick    # 500 x 5,000 and 24,000 x 136; writes nothing
+    python benchmarks/few_features.py --table    # the table of docs/benchmarks.md from the record
 
 A path has 100 alphas (50 for graded rows in queries) from the largest down, with a ratio of .9, certified to
 1e-4 of the attainable improvement (1e-3). "products" counts those with X' per alpha, and a fit is that of
 `RankLogistic` at the alpha in the middle of the path without absolute weights. Coxnet of scikit-survival, if
 it is installed, has the loss of Cox on the same rows and grid: its violation is the largest slope of the
 objective by a feature beyond what optimality allows, relative to the penalty. The record is
-benchmarks/results/sparse.json.
+benchmarks/results/few_features.json.
 """
 
 import argparse
@@ -20,7 +21,7 @@ from unittest import mock
 
 import numpy as np
 from rank_svm import graded_rows
-from records import compact
+from records import compact, markdown, with_block
 from threadpoolctl import threadpool_limits
 
 from rankwise import Preferences, RankLogistic, RankPlackettLuce, RankSVM
@@ -28,7 +29,8 @@ from rankwise.data.design import DenseDesign
 from rankwise.model_selection import alpha_path
 
 RATIO, LEAST = 0.9, 0.05
-RECORD = Path(__file__).parent / "results" / "sparse.json"
+RECORD = Path(__file__).parent / "results" / "few_features.json"
+PAGE = Path(__file__).parents[1] / "docs" / "benchmarks.md"
 LOSSES = {
     "Cox": RankPlackettLuce(),
     "logistic": RankLogistic(),
@@ -111,13 +113,40 @@ def graded(n_rows):
     return found | {"fit": cost, "fits": found["seconds"] / cost}
 
 
+def row(name, found):
+    """A row of the table of the page."""
+    if "coxnet seconds" in found:
+        values = f"{found['coxnet seconds']:.1f}", "", str(found["coxnet selected"]), ""
+        return [name, *values, f"{found['coxnet violation']:.2g}"]
+    values = f"{found['seconds']:.1f}", f"{found['products']:.2f}", str(found["selected"])
+    return [name, *values, f"{found['worst gap']:.1g}", ""]
+
+
+def write_table():
+    """Write the record as a table of the page."""
+    record = json.loads(RECORD.read_text(encoding="utf-8"))
+    header = [
+        "path",
+        "CPU s",
+        "products with X' per alpha",
+        "features at the end",
+        "largest gap",
+        "violation",
+    ]
+    text = markdown(header, [row(name, found) for name, found in record.items() if found])
+    PAGE.write_text(with_block(PAGE.read_text(encoding="utf-8"), "few_features", text), encoding="utf-8")
+
+
 def main(arguments=None):
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("--quick", action="store_true")
     parser.add_argument("--wide", action="store_true")
+    parser.add_argument("--table", action="store_true", help="write the table of the page, nothing else")
     options = parser.parse_args(arguments)
+    if options.table:
+        return write_table()
     sizes = [(500, 5_000)] if options.quick else [(500, 5_000), (2_000, 20_000)]
     sizes += [(2_000, 100_000)] if options.wide else []
     record = {}
@@ -133,7 +162,8 @@ def main(arguments=None):
     for name, found in record.items():
         print(name, json.dumps(found))
     if not options.quick:
-        RECORD.write_text(compact(record))
+        RECORD.write_text(compact(record), encoding="utf-8")
+    return None
 
 
 if __name__ == "__main__":
