@@ -20,6 +20,8 @@ from rankwise.core.types import FloatArray, FloatVector, IntVector
 
 # Newton steps, the largest difference of finite strengths, and the residual relative to the number of units.
 MOST_STEPS, LARGEST_STRENGTH, RESIDUAL = 60, 18.0, 1e-11
+# Variances of differences below this fraction of those of the scores are those of equal influences.
+ROUNDING = 1e-14
 
 
 class Units(NamedTuple):
@@ -91,11 +93,13 @@ class Influences:
     @cached_property
     def pair_errors(self) -> FloatArray:
         """The standard error of each difference of two scores."""
-        own = self.covariance.diagonal()
-        squares = own[:, None] + own - 2.0 * self.covariance
-        rounding = 1e-15 * (own[:, None] + own)
-        least = (self.least**2)[:, None] + self.least**2
-        return np.sqrt(np.maximum(np.where(squares > rounding, squares, 0.0), least))
+        unknown = self.freedom <= 0
+        matrix = np.where(unknown | unknown[:, None], 0.0, self.covariance)
+        own = matrix.diagonal()
+        squares = own[:, None] + own - 2.0 * matrix
+        squares[squares <= ROUNDING * (own[:, None] + own)] = 0.0
+        found = np.maximum(np.sqrt(squares), self.least[:, None] + self.least)
+        return np.where(unknown | unknown[:, None], np.inf, found)
 
 
 def influences_of(

@@ -27,6 +27,8 @@ OVER, SCALES = ("tasks", "instances"), ("range", "deviation")
 # With fewer tasks, a note says what cannot be known. With more models, letters take too long.
 FEW_TASKS, MOST_LETTERED = 10, 200
 LISTED = 5
+# Scores that differ by less than this fraction are equal.
+TIE = 1e-12
 UNITS = {"mean": "mean value", "rank": "mean rank", "wins": "win rate", "strength": "log odds of a win"}
 
 
@@ -462,8 +464,9 @@ class ScoreTable:
                 rest = self._without(kept).influences(by)
             except ValueError:  # the models that are left share no tasks
                 break
-            new = int((rest.sign * rest.scores).argmax())
-            if new != top:
+            gains = rest.sign * rest.scores
+            new = int(gains.argmax())
+            if gains[new] - gains[top] > TIE * np.abs(gains).max():
                 removed = [_plain(self.tasks_[task]) for task in order[:count].tolist()]
                 return TableFragility(removed, n_tasks, _plain(self.models_[top]), _plain(self.models_[new]))
         return TableFragility([], n_tasks, _plain(self.models_[top]), None)
