@@ -430,7 +430,7 @@ def vote_regression(a, b, result, Z, alpha, weight=None, steps=50):
 
 
 def additive_effects(values):
-    """Effects of columns, with mean 0, and levels of rows that fit a table by least squares; NaN is missing."""
+    """Effects of columns, with mean 0, and levels of rows by least squares; NaN is missing."""
     n_rows, n_columns = values.shape
     rows, columns = np.nonzero(~np.isnan(values))
     design = np.zeros((len(rows), n_rows + n_columns))

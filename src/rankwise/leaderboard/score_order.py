@@ -102,24 +102,24 @@ class Order:
 
     def __init__(self, found: Influences, confidence: float) -> None:
         self.found, self.confidence = found, confidence
-        self.gains = found.sign * found.scores
+        self.gains, self.centers = found.sign * found.scores, found.scores - found.bias
         self.order: IntVector = np.argsort(-self.gains, kind="stable")
 
     def intervals(self) -> tuple[FloatVector, FloatVector, FloatVector]:
         """Return the standard errors of scores and the ends of their intervals."""
         errors = np.sqrt(self.found.covariance.diagonal())
         reach = errors * t.isf((1 - self.confidence) / 2, np.maximum(self.found.freedom, 1.0))
-        return errors, self.found.scores - reach, self.found.scores + reach
+        return errors, self.centers - reach, self.centers + reach
 
     def tests(
         self, a: IntVector, b: IntVector, n_units: FloatVector, intervals: str, planned: float
     ) -> tuple[FloatVector, FloatVector, FloatVector, FloatVector]:
-        """Return the differences a - b of scores, their errors, half-widths of intervals and p-values.
+        """Return the centers of the intervals of a - b, their half-widths, standard errors and p-values.
 
         Anytime intervals of few units have the quantile of Student's t at the tail of the normal one.
         """
         check_choice(intervals, "intervals", INTERVALS)
-        apart = self.found.scores[a] - self.found.scores[b]
+        apart = self.centers[a] - self.centers[b]
         error = self.found.pair_errors[a, b]
         freedom = np.maximum(np.minimum(self.found.freedom[a], self.found.freedom[b]), 1.0)
         size = _ratio(np.abs(apart), error)
@@ -129,7 +129,7 @@ class Order:
             normal = anytime_critical(n_units, self.confidence, planned)
             critical = t.isf(norm.sf(normal), freedom)
             p = anytime_p(norm.isf(t.sf(size, freedom)), n_units, self.confidence, planned)
-        return apart, error, critical * error, np.where(apart == 0, 1.0, p)
+        return apart, critical * error, error, np.where(apart == 0, 1.0, p)
 
     def corrected(self) -> FloatArray:
         """Return the p-values of all differences, corrected together by Holm's method."""
@@ -146,8 +146,8 @@ class Order:
         Models that are significantly above or below, by p-values corrected for all pairs, are excluded.
         """
         clear = corrected <= 1 - self.confidence
-        above = clear & (self.gains > self.gains[:, None])
-        below = clear & (self.gains < self.gains[:, None])
+        gains = self.found.sign * self.centers
+        above, below = clear & (gains > gains[:, None]), clear & (gains < gains[:, None])
         return 1 + above.sum(axis=1), len(clear) - below.sum(axis=1)
 
     def first_places(self) -> FloatVector:
@@ -177,9 +177,10 @@ def difference_table(
 ) -> ResultTable[TableDifference]:  # fmt: skip
     """Return the differences of pairs of models."""
     a, b = np.array(pairs, dtype=np.int64).reshape(-1, 2).T
-    apart, error, reach, p = order.tests(a, b, np.minimum(n_units[a], n_units[b]), intervals, planned)
+    center, reach, error, p = order.tests(a, b, np.minimum(n_units[a], n_units[b]), intervals, planned)
     corrected = np.minimum(1.0, holm_factors(p) * p)
-    columns = [apart, error, apart - reach, apart + reach, p, corrected]
+    apart = order.found.scores[a] - order.found.scores[b]
+    columns = [apart, error, center - reach, center + reach, p, corrected]
     rows = [
         TableDifference(names[i], names[j], *values)
         for (i, j), values in zip(pairs, np.transpose(columns).tolist(), strict=True)

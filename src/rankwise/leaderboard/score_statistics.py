@@ -67,6 +67,8 @@ class Influences:
     sign : float
         1 if high scores are better, otherwise -1.
     note : str
+    bias : array of shape (n_models,), or 0
+        The bias of first order, without which intervals are centered.
     """
 
     scores: FloatVector
@@ -75,6 +77,7 @@ class Influences:
     least: FloatVector
     sign: float = 1.0
     note: str = ""
+    bias: FloatVector | float = 0.0
 
     def reversed(self) -> Influences:
         """Return the scores times -1, of which low ones are better."""
@@ -236,7 +239,22 @@ def strength_influences(units: Units) -> Influences:
     assert found is not None, "strengths are finite with a tie of all models"
     strengths, inverse, chances = found
     raw = (weight[:, None] * (wins - known * (known @ chances.T))) @ inverse
-    return influences_of(units, strengths, raw, inverse.diagonal() * weight.mean(), note=note)
+    influences = influences_of(units, strengths, raw, inverse.diagonal() * weight.mean(), note=note)
+    return replace(influences, bias=_strength_bias(influences, shared, inverse, chances))
+
+
+def _strength_bias(
+    influences: Influences, shared: FloatArray, inverse: FloatArray, chances: FloatArray
+) -> FloatVector:
+    """Return the bias of first order of strengths: the slopes bend, and pairs of a unit depend.
+
+    Half the second derivatives of the slopes times the variances of differences, as for any estimating
+    equation; with independent pairs it is the bias that Firth (1993) removes.
+    """
+    known = np.isfinite(influences.pair_errors)
+    squares = np.where(known, influences.pair_errors, 0.0) ** 2
+    bends = shared * chances * chances.T * (chances.T - chances)
+    return inverse @ (-0.5 * (bends * squares).sum(axis=1))
 
 
 def _newton(shared: FloatArray, wins: FloatVector) -> tuple[FloatVector, FloatArray, FloatArray] | None:

@@ -29,7 +29,7 @@ FEW_TASKS, MOST_LETTERED = 10, 200
 LISTED = 5
 # Scores that differ by less than this fraction are equal.
 TIE = 1e-12
-UNITS = {"mean": "mean value", "rank": "mean rank", "wins": "win rate", "strength": "log odds of a win"}
+UNITS = {"mean": "mean value", "rank": "mean rank", "wins": "win rate", "strength": "log odds of winning"}
 
 
 class ScoreRow(NamedTuple):
@@ -41,7 +41,8 @@ class ScoreRow(NamedTuple):
         1 for the best score; equal scores have the same rank.
     item : name of the model
     score, standard_error, low, high : float
-        The score with its confidence interval; infinite ends if a model has too few tasks.
+        The score with its confidence interval; infinite ends if a model has too few tasks. The interval of
+        a strength is centered without the bias of first order.
     best_rank, worst_rank : int
         The range of the rank; those of all models hold at once.
     first : float
@@ -78,6 +79,11 @@ class ScoreLeaderboard(Leaderboard):
         Column("rank", left=True), Column("item", left=True), *SCORE_COLUMNS, Column("ranks"),
         Column("first", format=".1%"), Column("group"), Column("tasks", format=",d"),
     )  # fmt: skip
+
+    @property
+    def label(self) -> str:
+        """The label of an axis of scores."""
+        return self.unit
 
 
 class TaskAgreement(NamedTuple):
@@ -139,6 +145,7 @@ class ScoreTable:
     Attributes
     ----------
     models_, tasks_ : arrays of names, sorted
+        Tasks without any value are left out.
     values_ : array of shape (n_tasks, n_models)
         The mean value of each cell; NaN if it is missing.
     n_missing_, n_repeated_ : int
@@ -161,6 +168,8 @@ class ScoreTable:
         self, frame: Any, *, model: Any, task: Any, value: Any, instance: Any = None,
         lower_is_better: bool | Collection[Any] = False, scale: str | None = None,
     ) -> None:  # fmt: skip
+        if scale is not None:
+            check_choice(scale, "scale", SCALES)
         columns = _columns(frame, {"model": model, "task": task, "value": value, "instance": instance})
         self.models_, k = as_codes(columns["model"], "model")
         self.tasks_, t = as_codes(columns["task"], "task", len(k))
@@ -170,16 +179,17 @@ class ScoreTable:
         self.has_instances_ = instance is not None
         i = as_codes(columns["instance"], "instance", len(k))[1] if self.has_instances_ else np.zeros_like(t)
         known = ~np.isnan(values)
-        names, unit = np.unique((t * (i.max(initial=0) + 1) + i)[known], return_inverse=True)
-        self._task: IntVector = names // (i.max(initial=0) + 1)
+        has_values = np.bincount(t[known], minlength=len(self.tasks_)) > 0
+        lower, self.tasks_ = _lower(lower_is_better, self.tasks_), self.tasks_[has_values]
+        self.scale, self._lower = scale, lower[has_values]
+        t, n_names = np.cumsum(has_values)[t] - 1, i.max(initial=0) + 1
+        names, unit = np.unique((t * n_names + i)[known], return_inverse=True)
+        self._task: IntVector = names // n_names
         self._units, counts = _cell_means(unit, k[known], values[known], len(names), len(self.models_))
         self.n_repeated_ = int(known.sum() - (counts > 0).sum())
         self.values_ = _task_means(self._units, self._task, len(self.tasks_))
         self.n_missing_ = int(np.isnan(self.values_).sum())
         self._check_cells()
-        if scale is not None:
-            check_choice(scale, "scale", SCALES)
-        self.scale, self._lower = scale, _lower(lower_is_better, self.tasks_)
 
     @classmethod
     def from_wide(cls, table: Any, *, models: Any = None, tasks: Any = None, **options: Any) -> ScoreTable:
@@ -219,14 +229,11 @@ class ScoreTable:
         return cls(rows, model="model", task="task", value="value", **options)
 
     def _check_cells(self) -> None:
-        """Refuse models or tasks without values, and models that share no tasks."""
+        """Refuse models without values, and models that share no tasks."""
         known = ~np.isnan(self.values_)
-        for names, has, what in (
-            (self.models_, known.any(axis=0), "models"),
-            (self.tasks_, known.any(axis=1), "tasks"),
-        ):
-            if not has.all():
-                raise ValueError(f"All values of the {what} {listing(names[~has].tolist())} are missing.")
+        if not known.any(axis=0).all():
+            lacking = self.models_[~known.any(axis=0)].tolist()
+            raise ValueError(f"All values of the models {listing(lacking)} are missing.")
         n_parts, part = connected_components(csr_array(known.T.astype(float) @ known), directed=False)
         if n_parts > 1:
             other = self.models_[part != part[0]].tolist()
@@ -449,12 +456,15 @@ class ScoreTable:
         again. Few need not be the fewest, except for means without missing cells.
         """
         found, n_tasks = self.influences(by), len(self.tasks_)
-        gains, influence = found.sign * found.scores, found.sign * found.values
+        counts = np.maximum((~np.isnan(self.values_)).sum(axis=0), 2)
+        # Influences without the factor that makes variances unbiased.
+        gains, influence = found.sign * found.scores, found.sign * found.values * np.sqrt(1 - 1 / counts)
         top = int(gains.argmax())
         parts = (gains[top] - gains) / n_tasks + influence[:, [top]] - influence
         ordered = -np.sort(-parts, axis=0)
         left = np.cumsum(ordered[::-1], axis=0)[::-1]
-        needed = np.where((left <= 0).any(axis=0), (left <= 0).argmax(axis=0), n_tasks)
+        is_behind = left < -TIE * np.abs(gains).max()
+        needed = np.where(is_behind.any(axis=0), is_behind.argmax(axis=0), n_tasks)
         needed[top] = n_tasks
         rival = int(needed.argmin())
         order = np.argsort(-parts[:, rival], kind="stable")

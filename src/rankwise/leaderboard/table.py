@@ -137,6 +137,16 @@ class Leaderboard(ResultTable[Any]):
         super().__init__(rows, note=note)
         self.confidence, self.reference, self.unit = confidence, list(reference), unit
 
+    @property
+    def label(self) -> str:
+        """The label of an axis of scores."""
+        return score_label(self.unit)
+
+
+def score_label(unit: str) -> str:
+    """Return the label of an axis of scores in some unit, which are relative to a mean."""
+    return f"score ({unit} against the average item)"
+
 
 class Intervals(NamedTuple):
     """The scores of some items with their errors, intervals and ranges of ranks."""
