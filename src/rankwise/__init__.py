@@ -49,6 +49,7 @@ if TYPE_CHECKING:
         load_model as load_model,
         save_model as save_model,
     )
+    from rankwise.leaderboard.score_table import ScoreTable as ScoreTable
     from rankwise import metrics as metrics
     from rankwise import model_selection as model_selection
     from rankwise import objectives as objectives
