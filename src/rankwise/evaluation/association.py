@@ -188,7 +188,7 @@ def concordance(
 
         C = sum of k(t_i) v_i v_j ([s_i < s_j] + [s_i = s_j] / 2) / sum of k(t_i) v_i v_j
 
-    over comparable pairs, with case weights v. Row i is the earlier one, whose event was observed. The counts,
+    over comparable pairs, with case weights v. Row i is the earlier one; its event was observed. The counts,
     the variance, which is the infinitesimal jackknife, and `dfbeta` equal those of `survival::concordance`.
     Kendall's tau-a and tau-b, gamma and Somers' D follow from the same counts. No pair is listed: O(m log m).
 
@@ -206,7 +206,7 @@ def concordance(
         Rows of one cluster are one unit of the variance.
     time_weight : {"n", "S", "S/G", "n/G2", "I"}
         k(t): 1; the survival S(t-) times the weight of all rows, over the weight n(t) at risk; the same over
-        G(t-), the chance to be uncensored; 1 / G(t-)^2, as in Uno's index; 1 / n(t). Each stratum has its own.
+        G(t-), the chance to be uncensored; 1 / G(t-)^2, as in Uno's index; 1 / n(t), by stratum.
     reverse : bool
         Whether a higher score means a shorter time, such as that of a risk.
     confidence : float
