@@ -174,31 +174,47 @@ def win_statistics(
     n = len(hierarchy[0])
     treated = _treated(treatment, control, n)
     codes = np.zeros(n, dtype=np.int64) if strata is None else as_codes(strata, "strata", n)[1]
-    treatments, controls = (rows_by_stratum(np.flatnonzero(treated == arm), codes) for arm in (True, False))
-    counts = count_wins(hierarchy, treatments, controls, None, both=True, n_threads=thread_count(n_jobs))
-    wins, losses = (np.rint(part).astype(np.int64) for part in counts)
-    sizes = [np.diff(treatments[1]), np.diff(controls[1])]
-    whole = int(sizes[0] @ sizes[1])
-    if whole == 0:
-        raise ValueError("No stratum has patients of both arms, so there is no pair to compare.")
-    by_outcome = _by_outcome(hierarchy, wins[treated], losses[treated], whole)
-    pairs = _Pairs(wins.sum(axis=1), losses.sum(axis=1), treated, codes, sizes, stratum_weights)
-    n_wins, n_losses = int(wins[treated].sum()), int(losses[treated].sum())
-    ratio, odds, benefit = pairs.statistics(confidence)
-    return WinStatistics(
-        win_ratio=ratio,
-        win_odds=odds,
-        net_benefit=benefit,
-        wins=n_wins,
-        losses=n_losses,
-        ties=whole - n_wins - n_losses,
-        by_outcome=by_outcome,
-        patient_wins=wins,
-        patient_losses=losses,
-        n_treated=int(treated.sum()),
-        n_controls=int((~treated).sum()),
-        confidence=confidence,
-    )
+    compared = _Compared(hierarchy, treated, codes, thread_count(n_jobs))
+    return compared.statistics(stratum_weights, confidence)
+
+
+class _Compared:
+    """The wins and losses of each patient against the patients of the other arm."""
+
+    def __init__(self, hierarchy: list[Outcome], treated: Any, strata: IntArray, n_threads: int):
+        treatments, controls = (
+            rows_by_stratum(np.flatnonzero(chosen), strata) for chosen in (treated, ~treated)
+        )
+        counts = count_wins(hierarchy, treatments, controls, None, both=True, n_threads=n_threads)
+        self.hierarchy, self.treated, self.strata = hierarchy, treated, strata
+        self.wins, self.losses = (np.rint(part).astype(np.int64) for part in counts)
+        self.sizes = [np.diff(treatments[1]), np.diff(controls[1])]
+        self.n_pairs = int(self.sizes[0] @ self.sizes[1])
+        if self.n_pairs == 0:
+            raise ValueError("No stratum has patients of both arms, so there is no pair to compare.")
+
+    def statistics(self, stratum_weights: str, confidence: float) -> WinStatistics:
+        """Return the statistics with their intervals, and the counts."""
+        treated, wins, losses = self.treated, self.wins, self.losses
+        pairs = _Pairs(
+            wins.sum(axis=1), losses.sum(axis=1), treated, self.strata, self.sizes, stratum_weights
+        )
+        ratio, odds, benefit = pairs.statistics(confidence)
+        n_wins, n_losses = int(wins[treated].sum()), int(losses[treated].sum())
+        return WinStatistics(
+            win_ratio=ratio,
+            win_odds=odds,
+            net_benefit=benefit,
+            wins=n_wins,
+            losses=n_losses,
+            ties=self.n_pairs - n_wins - n_losses,
+            by_outcome=_by_outcome(self.hierarchy, wins[treated], losses[treated], self.n_pairs),
+            patient_wins=wins,
+            patient_losses=losses,
+            n_treated=int(treated.sum()),
+            n_controls=int((~treated).sum()),
+            confidence=confidence,
+        )
 
 
 def _treated(treatment: ArrayLike, control: Any, n: int) -> Any:
