@@ -142,8 +142,20 @@ def test_it_prints_as_text_html_and_json():
     assert "win ratio" in str(found)
     assert "<table" in found._repr_html_()
     values = json.loads(json.dumps(found.as_dict(), allow_nan=False))
-    assert values["outcomes"] == [{"outcome": "walk", "wins": 45, "losses": 36, "undecided": 19}]
+    (only,) = values["outcomes"]
+    assert (only["outcome"], only["wins"], only["losses"], only["undecided"]) == ("walk", 45, 36, 19)
+    assert only["low"] == values["win_ratio"]["low"]
     assert values["win_ratio"]["estimate"] == 1.25
+
+
+def test_win_ratios_by_outcome_are_those_of_shorter_hierarchies():
+    rng = np.random.default_rng(6)
+    arms, strata = np.arange(60) % 2, rng.integers(0, 2, 60)
+    given = [Outcome(rng.integers(0, 4, 60)) for _ in range(3)]
+    found = win_statistics(arms, given, strata)
+    for k, row in enumerate(found.by_outcome, 1):
+        ratio = win_statistics(arms, given[:k], strata).win_ratio
+        assert (row.win_ratio, row.low, row.high) == (ratio.estimate, ratio.low, ratio.high)
 
 
 def test_without_losses_the_ratio_is_infinite():

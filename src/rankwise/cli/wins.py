@@ -86,8 +86,8 @@ def add_parser(commands: Any) -> None:
         run,
         "compare the arms of a trial by win statistics",
         "Compare each treated patient with each control by the first outcome that can order the two. Print "
-        "the win ratio, the win odds and the net benefit with intervals and p-values, and the pairs that each "
-        "outcome decides.",
+        "the win ratio, the win odds and the net benefit with intervals and p-values, the pairs that each "
+        "outcome decides, and the win ratio up to this outcome.",
         EXAMPLE,
     )
     parser.set_defaults(reads=("data",))

@@ -32,12 +32,15 @@ class WinStatistic(NamedTuple):
 
 
 class OutcomeWins(NamedTuple):
-    """The pairs that an outcome decides, and those that it leaves to the next one."""
+    """The pairs that an outcome decides, those that it leaves, and the win ratio up to this outcome."""
 
     outcome: str
     wins: int
     losses: int
     undecided: int
+    win_ratio: float
+    low: float
+    high: float
 
 
 @dataclass(frozen=True, repr=False)
@@ -51,7 +54,7 @@ class WinStatistics(HasTable):
     wins, losses, ties : int
         The pairs of all strata in which the treated patient has the better result, the worse, or neither.
     by_outcome : ResultTable of OutcomeWins
-        The pairs that each outcome decides.
+        The pairs that each outcome decides, and the win ratio of the hierarchy that ends with it.
     patient_wins, patient_losses : arrays of int of shape (n_patients, n_outcomes)
         The patients of the other arm to whom each patient wins or loses, by outcome.
     n_treated, n_controls : int
@@ -96,8 +99,12 @@ class WinStatistics(HasTable):
             }
             for key in ("win_ratio", "win_odds", "net_benefit")
         }
+        outcomes = [
+            {name: value if isinstance(value, str) else _finite(value) for name, value in row.items()}
+            for row in self.by_outcome.as_dicts()
+        ]
         counts = {key: getattr(self, key) for key in ("n_treated", "n_controls", "wins", "losses", "ties")}
-        return {**counts, **statistics, "confidence": self.confidence, "outcomes": self.by_outcome.as_dicts()}
+        return {**counts, **statistics, "confidence": self.confidence, "outcomes": outcomes}
 
     def __repr__(self) -> str:
         return f"{self.table}\n\n{self.by_outcome}"
@@ -106,8 +113,19 @@ class WinStatistics(HasTable):
         return self.table._repr_html_() + self.by_outcome._repr_html_()
 
 
-def _finite(value: float) -> float | None:
-    return value if np.isfinite(value) else None
+BY_OUTCOME = [
+    Column("outcome", left=True),
+    Column("wins", format=","),
+    Column("losses", format=","),
+    Column("undecided", format=","),
+    Column("win_ratio", format=".3f", title="win ratio"),
+    Column("low", format=".3f"),
+    Column("high", format=".3f"),
+]
+
+
+def _finite(value: float | None) -> float | None:
+    return value if value is not None and np.isfinite(value) else None
 
 
 def win_statistics(
@@ -163,9 +181,9 @@ def win_statistics(
     >>> found.wins, found.losses, found.ties, found.win_ratio.estimate
     (9, 4, 3, 2.25)
     >>> print(found.by_outcome)
-    outcome  wins  losses  undecided
-    death       7       3          6
-    walk        2       1          3
+    outcome  wins  losses  undecided  win ratio    low     high
+    death       7       3          6      2.333  0.009  633.925
+    walk        2       1          3      2.250  0.077   66.074
     """
     check_choice(stratum_weights, "stratum_weights", STRATUM_WEIGHTS)
     if not 0 < confidence < 1:
@@ -195,26 +213,34 @@ class _Compared:
 
     def statistics(self, stratum_weights: str, confidence: float) -> WinStatistics:
         """Return the statistics with their intervals, and the counts."""
-        treated, wins, losses = self.treated, self.wins, self.losses
-        pairs = _Pairs(
-            wins.sum(axis=1), losses.sum(axis=1), treated, self.strata, self.sizes, stratum_weights
-        )
-        ratio, odds, benefit = pairs.statistics(confidence)
-        n_wins, n_losses = int(wins[treated].sum()), int(losses[treated].sum())
+        wins, losses = self.wins[self.treated].sum(axis=0), self.losses[self.treated].sum(axis=0)
+        undecided = self.n_pairs - np.cumsum(wins + losses)
+        of_prefix = [self._pairs(k, stratum_weights) for k in range(1, len(self.hierarchy) + 1)]
+        by_outcome = []
+        for k, one in enumerate(self.hierarchy):
+            counts = int(wins[k]), int(losses[k]), int(undecided[k])
+            ratio = of_prefix[k].win_ratio(confidence)
+            name = one.name or f"outcome {k + 1}"
+            by_outcome.append(OutcomeWins(name, *counts, ratio.estimate, ratio.low, ratio.high))
         return WinStatistics(
-            win_ratio=ratio,
-            win_odds=odds,
-            net_benefit=benefit,
-            wins=n_wins,
-            losses=n_losses,
-            ties=self.n_pairs - n_wins - n_losses,
-            by_outcome=_by_outcome(self.hierarchy, wins[treated], losses[treated], self.n_pairs),
-            patient_wins=wins,
-            patient_losses=losses,
-            n_treated=int(treated.sum()),
-            n_controls=int((~treated).sum()),
+            win_ratio=of_prefix[-1].win_ratio(confidence),
+            win_odds=of_prefix[-1].win_odds(confidence),
+            net_benefit=of_prefix[-1].net_benefit(confidence),
+            wins=int(wins.sum()),
+            losses=int(losses.sum()),
+            ties=int(undecided[-1]),
+            by_outcome=ResultTable(by_outcome, BY_OUTCOME),
+            patient_wins=self.wins,
+            patient_losses=self.losses,
+            n_treated=int(self.treated.sum()),
+            n_controls=int((~self.treated).sum()),
             confidence=confidence,
         )
+
+    def _pairs(self, n_outcomes: int, weights: str) -> _Pairs:
+        """Return the pairs as the first outcomes decide them."""
+        wins, losses = (part[:, :n_outcomes].sum(axis=1) for part in (self.wins, self.losses))
+        return _Pairs(wins, losses, self.treated, self.strata, self.sizes, weights)
 
 
 def _treated(treatment: ArrayLike, control: Any, n: int) -> Any:
@@ -233,20 +259,6 @@ def _treated(treatment: ArrayLike, control: Any, n: int) -> Any:
     if control not in values:
         raise ValueError(f"control={control!r} is not an arm; treatment has {values[0]!r} and {values[1]!r}.")
     return codes != values.index(control)
-
-
-def _by_outcome(
-    hierarchy: list[Outcome], wins: IntArray, losses: IntArray, whole: int
-) -> ResultTable[OutcomeWins]:
-    names = [one.name or f"outcome {number}" for number, one in enumerate(hierarchy, 1)]
-    wins, losses = wins.sum(axis=0), losses.sum(axis=0)
-    undecided = whole - np.cumsum(wins + losses)
-    columns = [
-        Column("outcome", left=True),
-        *(Column(name, format=",") for name in ("wins", "losses", "undecided")),
-    ]
-    rows = zip(names, wins.tolist(), losses.tolist(), undecided.tolist(), strict=True)
-    return ResultTable([OutcomeWins(*row) for row in rows], columns)
 
 
 class _Pairs:
@@ -284,18 +296,21 @@ class _Pairs:
         self.sample = np.unique(sample, return_inverse=True)[1]
         self.n_trials = int(min(sizes[0].sum(), sizes[1].sum()))
 
-    def statistics(self, confidence: float) -> list[WinStatistic]:
-        """Return the win ratio, the win odds and the net benefit."""
+    def win_ratio(self, confidence: float) -> WinStatistic:
+        """Return wins over losses."""
+        return self._ratio("win ratio", self.won, self.lost, confidence)
+
+    def win_odds(self, confidence: float) -> WinStatistic:
+        """Return wins over losses, both with half of the ties."""
         half_tied = (self.pairs - self.won - self.lost) / 2
-        benefit = (self.won.sum() - self.lost.sum()) / self.pairs.sum()
-        influence = 2 * (self.won - self.lost - benefit * self.pairs) / self.pairs.sum()
-        net = self._estimate(float(benefit), influence)
-        bounds = (-1.0, 1.0)
-        return [
-            self._ratio("win ratio", self.won, self.lost, confidence),
-            self._ratio("win odds", self.won + half_tied, self.lost + half_tied, confidence),
-            WinStatistic("net benefit", net.value, *net.interval(confidence, bounds), net.p_value(bounds)),
-        ]
+        return self._ratio("win odds", self.won + half_tied, self.lost + half_tied, confidence)
+
+    def net_benefit(self, confidence: float) -> WinStatistic:
+        """Return the fraction of wins less that of losses."""
+        whole, excess = self.pairs.sum(), self.won - self.lost
+        value, bounds = float(excess.sum() / whole), (-1.0, 1.0)
+        net = self._estimate(value, 2 * (excess - value * self.pairs) / whole)
+        return WinStatistic("net benefit", value, *net.interval(confidence, bounds), net.p_value(bounds))
 
     def _ratio(self, name: str, upper: FloatVector, lower: FloatVector, confidence: float) -> WinStatistic:
         """Return the ratio of two sums over pairs, with the interval of its logarithm."""
