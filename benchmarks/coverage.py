@@ -48,7 +48,8 @@ from rankwise.evaluation import compare, compare_values, grade_agreement
 from rankwise.evaluation.conformal import METHODS
 from rankwise.evaluation.grades import NAMES
 from rankwise.leaderboard import leaderboards_by
-from rankwise.metrics import concordance_index, concordance_interval
+from rankwise.metrics import concordance, concordance_index, concordance_interval
+from rankwise.preferences import Outcome
 from rankwise.preprocessing import TableEncoder
 
 RESULTS = Path(__file__).parent / "results" / "coverage.json"
@@ -1036,6 +1037,42 @@ VOTES = {
 }
 
 
+def trial_of(n, n_strata=1, weights="pairs"):
+    """Intervals of win statistics: deaths of which most are censored, visits to the hospital, and a walk."""
+
+    def found(rng, large=False):
+        n_patients = MANY if large else 2 * n
+        arm = np.arange(n_patients) % 2
+        stratum = rng.integers(n_strata, size=n_patients)
+        frailty = rng.normal(size=n_patients) + stratum / n_strata
+        time = rng.exponential(size=n_patients) * np.exp(0.3 * arm - 0.5 * frailty)
+        end = rng.uniform(0.2, 0.6, size=n_patients)
+        walk = 300 + 60 * rng.normal(size=n_patients) + 20 * arm - 20 * frailty
+        outcomes = [
+            Outcome(np.minimum(time, end), time <= end),
+            Outcome(rng.poisson(np.exp(0.3 * frailty - 0.2 * arm)), higher_is_better=False),
+            Outcome(walk, margin=30),
+        ]
+        result = rankwise.win_statistics(arm, outcomes, stratum, stratum_weights=weights)
+        parts = result.win_ratio, result.win_odds, result.net_benefit
+        return {one.name: (one.estimate, one.low, one.high) for one in parts}
+
+    return found
+
+
+def association_of(n, n_levels):
+    """Intervals of Kendall's tau, gamma and Somers' D of labels with many or few values."""
+
+    def found(rng, large=False):
+        x, noise = rng.normal(size=(2, MANY if large else n))
+        y = np.digitize(x + noise, np.linspace(-1.5, 1.5, n_levels - 1)) if n_levels else x + noise
+        result = concordance(y, np.round(x, 1))
+        parts = result.tau_a, result.tau_b, result.gamma, result.somers_d
+        return {one.name: (one.estimate, one.low, one.high) for one in parts}
+
+    return found
+
+
 def ranked_items(n_rankings, size, way):
     """Rankings of some of 20 items: as pairs, as pairs in clusters, or as rankings."""
 
@@ -1210,6 +1247,11 @@ TABLES = {
 
 
 CASES = {
+    **{f"win statistics, {n} patients per arm": trial_of(n) for n in (50, 100, 400)},
+    "win statistics, 100 patients per arm in 4 strata": trial_of(100, 4),
+    "win statistics, 100 patients per arm in 4 strata, Mantel-Haenszel": trial_of(100, 4, "mantel-haenszel"),
+    **{f"Kendall's tau, {n} rows": association_of(n, 0) for n in (30, 100)},
+    **{f"Kendall's tau, {n} rows of 4 grades": association_of(n, 4) for n in (30, 100)},
     **{f"score table: {name}": case for name, case in TABLES.items()},
     **{
         f"leaderboard: {n} rankings of {size}, {words}": ranked_items(n, size, way)

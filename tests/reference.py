@@ -34,6 +34,35 @@ def survival_pairs(event, time, weight=None):
     ]
 
 
+def decided_by(outcomes, i, j):
+    """The first outcome that orders rows i and j, and 1 if i is better or -1; (None, 0) if none does.
+
+    An outcome is (values, event or None, margin, higher_is_better).
+    """
+    for k, (values, event, margin, higher_is_better) in enumerate(outcomes):
+        if np.isnan(values[i]) or np.isnan(values[j]) or abs(values[i] - values[j]) <= margin:
+            continue
+        smaller = i if values[i] < values[j] else j
+        if event is not None and not event[smaller]:
+            continue
+        return k, 1 if (values[i] > values[j]) == higher_is_better else -1
+    return None, 0
+
+
+def hierarchy_pairs(outcomes, strata=None, weight=None):
+    """The pairs of a hierarchy of outcomes: each is decided by the first outcome that orders it."""
+    n = len(outcomes[0][0])
+    weight = np.ones(n) if weight is None else weight
+    strata = np.zeros(n) if strata is None else strata
+    pairs = [
+        (i, j, weight[i] * weight[j], 1.0, 0)
+        for i in range(n)
+        for j in range(n)
+        if strata[i] == strata[j] and decided_by(outcomes, i, j)[1] == 1
+    ]
+    return [pair for pair in pairs if pair[2] > 0]
+
+
 def order_pairs(labels, edges, weight=None):
     n = len(labels)
     weight = np.ones(n) if weight is None else weight

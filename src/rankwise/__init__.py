@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     )
     from rankwise import evaluation as evaluation
     from rankwise.evaluation.conformal import ConformalRanks as ConformalRanks
+    from rankwise.evaluation.wins import win_statistics as win_statistics
     from rankwise.estimators.through_pipeline import (
         explain_pair as explain_pair,
         inference as inference,
