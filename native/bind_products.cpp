@@ -219,10 +219,11 @@ void bind_products(nb::module_& m) {
     m.def("simplex_qp_extended", &simplex_qp_extended, nb::arg("Q"), nb::arg("Q_low"), nb::arg("b"), nb::arg("z0"),
           nb::arg("tol"), nb::arg("max_iter"),
           "simplex_qp for Q + Q_low in double-double precision, solved by z + z_low. Returns (z, z_low, gap, n_iter).");
-    m.def("coordinate_descent", &coordinate_descent, nb::arg("H"), nb::arg("slopes"), nb::arg("w"),
-          nb::arg("absolute"), nb::arg("square"), nb::arg("max_sweeps"), nb::arg("tol"),
-          "Lower slopes'(v - w) + (v - w)'H(v - w)/2 + absolute'|v| + square'v^2 from v = w, until a sweep lowers it by "
-          "at most tol. Returns (v, slopes of the quadratic at v, decrease of the last sweep).");
+    m.def(
+        "coordinate_descent", &coordinate_descent, nb::arg("H"), nb::arg("slopes"), nb::arg("w"), nb::arg("absolute"),
+        nb::arg("square"), nb::arg("max_sweeps"), nb::arg("tol"),
+        "Lower slopes'(v - w) + (v - w)'H(v - w)/2 + absolute'|v| + square'v^2 from v = w, until a sweep lowers it by "
+        "at most tol. Returns (v, slopes of the quadratic at v, decrease of the last sweep).");
     m.def("extended_products", &extended_products, nb::arg("A"), nb::arg("x"),
           "A @ x in double-double precision, as (high, low).");
     m.def("extended_combination", &extended_combination, nb::arg("A"), nb::arg("z"), nb::arg("z_low"),

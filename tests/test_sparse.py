@@ -481,3 +481,13 @@ def test_the_search_of_cox_regression():
     assert {0, 1} <= set(model.selected_features_.tolist())
     assert len(model.selected_features_) < 30
     assert model.predict_survival(X[:2], [1.0]).shape == (2, 1)
+
+
+def test_rows_on_dask_are_refused():
+    dask = pytest.importorskip("dask.array")
+    X, y, _ = ranking()
+    for model in (RankLogistic(l1_ratio=0.9), RankRLS(l1_ratio=0.9)):
+        with pytest.raises(
+            ValueError, match=r"l1_ratio=0.9 needs all rows in memory, but X is .*; use l1_ratio=0"
+        ):
+            model.fit(dask.from_array(X, chunks=(40, -1)), y)
