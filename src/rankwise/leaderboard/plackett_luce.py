@@ -164,6 +164,11 @@ class PlackettLuce(BaseLeaderboard, LeaderboardParameters):
     >>> from rankwise import PlackettLuce
     >>> model = PlackettLuce().fit([["a", "b", "c"], ["a", "c"], ["b", "a", "c", "d"], ["d", ["a", "b"]]] * 5)
     >>> print(model.leaderboard())
+    rank  item   score    from      to   ranks  matches    won
+    1     a      0.668   0.190   1.502  1 to 2       40  68.8%
+    2     b      0.449  -0.120   1.402  1 to 3       35  64.3%
+    3     d     -0.382  -1.421   0.317  2 to 4       25  40.0%
+    4     c     -0.735  -1.692  -0.179  3 to 4       30  16.7%
     """
 
     _: KW_ONLY
