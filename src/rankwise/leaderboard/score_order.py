@@ -78,8 +78,8 @@ def anytime_critical(n_units: Any, confidence: float, planned: float = PLANNED) 
 
     Examples
     --------
-    >>> round(anytime_critical(200, 0.95), 2), round(anytime_critical(20, 0.95), 2)
-    (3.04, 3.85)
+    >>> anytime_critical(np.array([20, 200, 1000]), 0.95).round(2)
+    array([3.86, 3.04, 3.15])
     """
     c = n_units * mixture_scale(confidence, planned)
     return np.sqrt(2.0 * (c + 1.0) / c * np.log(np.sqrt(c + 1.0) / (1.0 - confidence)))
