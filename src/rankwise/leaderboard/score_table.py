@@ -29,6 +29,7 @@ FEW_TASKS, MOST_LETTERED = 10, 200
 LISTED = 5
 # Scores that differ by less than this fraction are equal.
 TIE = 1e-12
+LARGEST = 1e100
 UNITS = {"mean": "mean value", "rank": "mean rank", "wins": "win rate", "strength": "log odds of winning"}
 
 
@@ -235,10 +236,10 @@ class ScoreTable:
             raise ValueError(f"All values of the models {listing(lacking)} are missing.")
         n_parts, part = connected_components(csr_array(known.T.astype(float) @ known), directed=False)
         if n_parts > 1:
-            other = self.models_[part != part[0]].tolist()
+            first, others = self.models_[:1].tolist(), self.models_[part != part[0]].tolist()
             raise ValueError(
-                f"The models {listing(other)} share no tasks with {self.models_[0]!r}, not even through "
-                "other models, so they cannot be compared."
+                f"The models {listing(others)} share no tasks with {first[0]!r}, not even through other "
+                "models, so they cannot be compared."
             )
 
     def _oriented(self, values: FloatArray, task: IntVector, scaled: bool) -> FloatArray:
@@ -516,6 +517,8 @@ def _numbers(column: Any, length: int) -> FloatVector:
         raise ValueError(
             f"value must be finite or missing; row {int(np.isinf(values).argmax())} is infinite."
         )
+    if np.nanmax(np.abs(values), initial=0.0) > LARGEST:
+        raise ValueError(f"value must be at most {LARGEST:g}, so that squares are finite.")
     return values
 
 
