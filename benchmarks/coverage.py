@@ -1551,6 +1551,22 @@ def tables():
                 if title in known
             ],
         ),
+        "score tables": markdown(
+            ["", *(f"{name}: coverage, length" for name in OF_SCORE_TABLES)],
+            [
+                [name, *cells_of(known[f"score table: {name}"]["quantities"], OF_SCORE_TABLES)]
+                for name in TABLES
+                if "mean" in known.get(f"score table: {name}", {}).get("quantities", {})
+            ],
+        ),
+        "looks": markdown(
+            ["", *(f"{name}: coverage of all looks, length" for name in OF_LOOKS)],
+            [
+                [name, *cells_of(known[f"score table: {name}"]["quantities"], OF_LOOKS)]
+                for name in TABLES
+                if "anytime" in known.get(f"score table: {name}", {}).get("quantities", {})
+            ],
+        ),
         "leaderboards": markdown(
             ["", *(f"{name}: coverage, length" for name in OF_LEADERBOARDS)],
             [
@@ -1583,9 +1599,13 @@ OF_LEADERBOARDS = ("score", "best - worst", "rank")
 OF_CLAIMS = ("truth", "coverage")
 
 
-def cells_of(quantities):
+OF_SCORE_TABLES = ("mean", "difference, mean", "wins", "strength", "all ranges, mean")
+OF_LOOKS = ("anytime", "fixed")
+
+
+def cells_of(quantities, names=OF_LEADERBOARDS):
     """Return the coverage and the length of each quantity of a leaderboard that was recorded."""
-    return [coverage_and_length(quantities[name]) if name in quantities else "" for name in OF_LEADERBOARDS]
+    return [coverage_and_length(quantities[name]) if name in quantities else "" for name in names]
 
 
 def markdown(header, rows):

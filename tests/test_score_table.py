@@ -369,3 +369,34 @@ def test_intervals_of_fixed_looks_have_the_quantile_of_student():
     values = random_values(5, 2)
     row = ScoreTable.from_wide(values).leaderboard(confidence=0.8)[0]
     assert (row.high - row.score) / row.standard_error == pytest.approx(t.isf(0.1, 4))
+
+
+def test_intervals_stay_within_the_bounds_of_rates_and_ranks():
+    table = ScoreTable.from_wide(np.tile([3.0, 2.0, 1.0], (6, 1)))
+    for by, bounds in (("wins", (0.0, 1.0)), ("rank", (1.0, 3.0))):
+        board = table.leaderboard(by)
+        assert (min(row.low for row in board), max(row.high for row in board)) == bounds
+
+
+def test_equal_models_share_the_first_place():
+    board = ScoreTable.from_wide(np.ones((4, 3))).leaderboard()
+    assert [round(row.first, 9) for row in board] == [round(1 / 3, 9)] * 3
+    assert {row.ranks for row in board} == {"1 to 3"}
+
+
+def test_the_size_of_values_does_not_matter():
+    values = random_values()
+    for size in (1e-90, 1e90):
+        ours, theirs = (ScoreTable.from_wide(one).leaderboard() for one in (values, values * size))
+        assert [row.ranks for row in ours] == [row.ranks for row in theirs]
+        assert np.allclose([row.low for row in ours], [row.low / size for row in theirs])
+    with pytest.raises(ValueError, match="at most 1e"):
+        ScoreTable.from_wide(values * 1e120)
+
+
+def test_tasks_without_values_are_left_out():
+    values = random_values(6, 3)
+    values[2] = np.nan
+    table = ScoreTable.from_wide(values, lower_is_better={2})
+    assert table.tasks_.tolist() == [0, 1, 3, 4, 5]
+    assert np.array_equal(table.values_, np.delete(values, 2, axis=0))

@@ -57,6 +57,7 @@ DIFFERENCES = (
     Column("a", left=True), Column("b", left=True), Column("estimate", format=".3f"),
     Column("low", format=".3f", title="from"), Column("high", format=".3f", title="to"),
     Column("p_value", format=p_value_text, title="p"), Column("corrected", format=p_value_text),
+    Column("is_decided", format=lambda decided: "yes" if decided else "not yet", title="decided"),
 )  # fmt: skip
 
 
@@ -78,8 +79,8 @@ def anytime_critical(n_units: Any, confidence: float, planned: float = PLANNED) 
 
     Examples
     --------
-    >>> round(anytime_critical(200, 0.95), 2), round(anytime_critical(20, 0.95), 2)
-    (3.04, 3.85)
+    >>> anytime_critical(np.array([20, 200, 1000]), 0.95).round(2)
+    array([3.86, 3.04, 3.15])
     """
     c = n_units * mixture_scale(confidence, planned)
     return np.sqrt(2.0 * (c + 1.0) / c * np.log(np.sqrt(c + 1.0) / (1.0 - confidence)))
@@ -106,10 +107,15 @@ class Order:
         self.order: IntVector = np.argsort(-self.gains, kind="stable")
 
     def intervals(self) -> tuple[FloatVector, FloatVector, FloatVector]:
-        """Return the standard errors of scores and the ends of their intervals."""
+        """Return the standard errors of scores and the ends of their intervals, within bounds."""
         errors = np.sqrt(self.found.covariance.diagonal())
         reach = errors * t.isf((1 - self.confidence) / 2, np.maximum(self.found.freedom, 1.0))
-        return errors, self.centers - reach, self.centers + reach
+        # Scores of the additive model can be out of bounds by a little if cells are missing.
+        least, most = self.found.bounds
+        low = np.maximum(self.centers - reach, np.minimum(self.found.scores, least))
+        high = np.minimum(self.centers + reach, np.maximum(self.found.scores, most))
+        unknown = self.found.freedom <= 0
+        return errors, np.where(unknown, -np.inf, low), np.where(unknown, np.inf, high)
 
     def tests(
         self, a: IntVector, b: IntVector, n_units: FloatVector, intervals: str, planned: float
@@ -158,7 +164,8 @@ class Order:
             covariance = self.found.covariance[np.ix_(known, known)]
             freedom = float(self.found.freedom[known].min())
             draws = self.gains[known] + normal_draws(self.gains[known], covariance, DRAWS, freedom)
-            chances[known] = np.bincount(draws.argmax(axis=1), minlength=len(known)) / DRAWS
+            is_first = draws == draws.max(axis=1, keepdims=True)
+            chances[known] = (is_first / is_first.sum(axis=1, keepdims=True)).mean(axis=0)
         return chances
 
     def letters(self, corrected: FloatArray) -> list[str]:

@@ -69,6 +69,8 @@ class Influences:
     note : str
     bias : array of shape (n_models,), or 0
         The bias of first order, without which intervals are centered.
+    bounds : pair of floats
+        The least and the largest possible score.
     """
 
     scores: FloatVector
@@ -78,10 +80,14 @@ class Influences:
     sign: float = 1.0
     note: str = ""
     bias: FloatVector | float = 0.0
+    bounds: tuple[float, float] = (-np.inf, np.inf)
 
     def reversed(self) -> Influences:
         """Return the scores times -1, of which low ones are better."""
-        return replace(self, scores=-self.scores, values=-self.values, sign=-self.sign)
+        least, most = self.bounds
+        return replace(
+            self, scores=-self.scores, values=-self.values, sign=-self.sign, bounds=(-most, -least)
+        )
 
     @cached_property
     def covariance(self) -> FloatArray:
@@ -117,9 +123,10 @@ def influences_of(
     factors = np.divide(counts, degrees, out=np.ones_like(counts), where=degrees > 0)
     centred *= np.repeat(np.sqrt(factors), sizes, axis=0)
     parts = np.add.reduceat(centred**2, begins)
-    squares = np.divide(parts**2, degrees, out=np.zeros_like(parts), where=degrees > 0)
-    total, known = parts.sum(axis=0) ** 2, squares.sum(axis=0)
-    freedom = np.divide(total, known, out=degrees.sum(axis=0), where=known > np.finfo(float).tiny)
+    total = parts.sum(axis=0)
+    shares = np.divide(parts, total, out=np.zeros_like(parts), where=total > 0)
+    known = np.divide(shares**2, degrees, out=np.zeros_like(parts), where=degrees > 0).sum(axis=0)
+    freedom = np.divide(1.0, known, out=degrees.sum(axis=0), where=known > 0)
     return Influences(scores, centred, freedom, least, note=note)
 
 
@@ -204,7 +211,10 @@ def win_rate_influences(units: Units) -> Influences:
     raw = model.effects(units.weight[:, None] * np.where(known, lead - effects, 0.0))
     scale = n_models / (n_models - 1)
     least = scale * model.inverse.diagonal() / n_models * units.weight.mean()
-    return influences_of(units, 0.5 + scale * effects, scale * raw, least)
+    rates = 0.5 + scale * effects
+    rates[np.abs(rates) < ROUNDING] = 0.0
+    found = influences_of(units, rates, scale * raw, least)
+    return replace(found, bounds=(0.0, 1.0))
 
 
 def rank_influences(units: Units) -> Influences:
@@ -215,6 +225,7 @@ def rank_influences(units: Units) -> Influences:
         scores=others * found.scores - others - 1,
         values=others * found.values,
         least=others * found.least,
+        bounds=(-others - 1.0, -1.0),
     )
     return rates.reversed()
 
