@@ -302,7 +302,7 @@ def _time_weights(ranking: Ranking, kind: str) -> FloatVector:
 
 
 def _at_risk(times: FloatVector, event: Any, weight: FloatVector) -> _AtRisk:
-    """Return what time weights are made of, per event; events at a time precede censoring at it."""
+    """Return the parts of time weights, per event; events at a time precede censoring at it."""
     moments, codes = np.unique(times, return_inverse=True)
     died, left = (sum_by_row(codes, weight * part, len(moments)) for part in (event, ~event))
     at_risk = np.cumsum((died + left)[::-1])[::-1]
