@@ -64,7 +64,7 @@ def outcome(text: str) -> Wanted:
 
 
 def part_of(text: str) -> tuple[str, Any]:
-    """Return what a part of an outcome states, and its value."""
+    """Return the key and the value of a part of an outcome."""
     if text in DIRECTIONS:
         return "higher_is_better", DIRECTIONS[text]
     if text.startswith("margin="):

@@ -74,8 +74,8 @@ class Association(HasTable):
     variance : float
         The sum of the squares of `dfbeta`.
     dfbeta : array of shape (n_rows,) or (n_clusters,)
-        By how much the estimate changes if a row, or a cluster in the order of its sorted names, is left out,
-        to first order.
+        By how much a row, or a cluster in the order of the sorted names, changes the estimate, to first order.
+        The product of those of two scores is the covariance of their estimates.
     by_row : array of shape (n_rows, 5)
         The weights of the pairs of each row, of the five kinds; a pair is there twice.
     """
@@ -302,7 +302,7 @@ def _time_weights(ranking: Ranking, kind: str) -> FloatVector:
 
 
 def _at_risk(times: FloatVector, event: Any, weight: FloatVector) -> _AtRisk:
-    """Return what time weights are made of, per event; events at a time precede censoring at it."""
+    """Return the parts of time weights, per event; events at a time precede censoring at it."""
     moments, codes = np.unique(times, return_inverse=True)
     died, left = (sum_by_row(codes, weight * part, len(moments)) for part in (event, ~event))
     at_risk = np.cumsum((died + left)[::-1])[::-1]

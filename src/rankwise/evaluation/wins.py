@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike
 
 from rankwise.core.checks import as_codes, check_choice
 from rankwise.core.results import Column, HasTable, ResultTable
+from rankwise.core.text import plural
 from rankwise.core.threads import thread_count
 from rankwise.core.types import FloatVector, IntArray
 from rankwise.evaluation.intervals import Estimate
@@ -77,10 +78,9 @@ class WinStatistics(HasTable):
     @property
     def table(self) -> ResultTable[WinStatistic]:
         """The three statistics with their intervals."""
-        title = (
-            f"{self.n_treated:,} treated patients and {self.n_controls:,} controls: {self.wins:,} wins, "
-            f"{self.losses:,} losses, {self.ties:,} ties"
-        )
+        arms = [plural(self.n_treated, "treated patient"), plural(self.n_controls, "control")]
+        counts = [plural(self.wins, "win"), plural(self.losses, "loss"), plural(self.ties, "tie")]
+        title = f"{' and '.join(arms)}: {', '.join(counts)}"
         columns = [
             Column("name", title="", left=True),
             Column("estimate", format=".3f"),
