@@ -194,7 +194,7 @@ release: ## Check the tree, build and test sdist and wheel, and tag the version 
 
 # Tests that reach native code. Python itself is not instrumented, so the sanitizer's run-time
 # library has to be there before it starts; libstdc++ beside it, or exceptions could not be intercepted.
-NATIVE_TESTS := $(patsubst %,tests/test_%.py,losses logistic scores preferences design simplex_qp svmlight solvers rank_svm rank_rls \
+NATIVE_TESTS := $(patsubst %,tests/test_%.py,losses hierarchy win_statistics logistic scores preferences design simplex_qp svmlight solvers rank_svm rank_rls \
   rank_rls_cv ordinal_svm hull_ranker kernels kernel_design newton bradley_terry leave_out metrics thresholds datasets)
 # Without the tests that import polars: its import crashes under the thread sanitizer.
 THREADED_TESTS := $(patsubst %,tests/test_%.py,losses logistic scores design svmlight solvers kernel_design)

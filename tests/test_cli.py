@@ -627,7 +627,7 @@ def test_a_bar_off_the_terminal_draws_nothing(capsys):
 
 
 def test_every_help_has_an_example(capsys):
-    for command in ("train", "predict", "evaluate", "tune", "export", "report", "rank", "demo"):
+    for command in ("train", "predict", "evaluate", "tune", "export", "report", "rank", "wins", "demo"):
         with pytest.raises(SystemExit) as exit:
             build_parser().parse_args([command, "--help"])
         assert exit.value.code == 0

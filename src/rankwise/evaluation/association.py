@@ -74,7 +74,7 @@ class Association(HasTable):
     variance : float
         The sum of the squares of `dfbeta`.
     dfbeta : array of shape (n_rows,) or (n_clusters,)
-        By how much a row, or a cluster in the order of the sorted names, changes the estimate, to first order.
+        By how much a row, or a cluster in the order of sorted names, changes the estimate, to first order.
         The product of those of two scores is the covariance of their estimates.
     by_row : array of shape (n_rows, 5)
         The weights of the pairs of each row, of the five kinds; a pair is there twice.
