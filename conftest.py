@@ -7,6 +7,7 @@ import pytest
 # The package that a module imports, or that an example in a docstring or a page does.
 NEEDS = {
     "pytorch.py": "torch",
+    "on_device.py": "torch",
     "rankwise.objectives.networks.torch": "torch",
     "networks.md": "torch",
 }

@@ -40,6 +40,7 @@ from rankwise import (
     RankLogistic,
     RankRLS,
     RankSVM,
+    ScoreTable,
     pair_data,
 )
 from rankwise.datasets import load_diabetes_ranking
@@ -47,7 +48,8 @@ from rankwise.evaluation import compare, compare_values, grade_agreement
 from rankwise.evaluation.conformal import METHODS
 from rankwise.evaluation.grades import NAMES
 from rankwise.leaderboard import leaderboards_by
-from rankwise.metrics import concordance_index, concordance_interval
+from rankwise.metrics import concordance, concordance_index, concordance_interval
+from rankwise.preferences import Outcome
 from rankwise.preprocessing import TableEncoder
 
 RESULTS = Path(__file__).parent / "results" / "coverage.json"
@@ -1035,6 +1037,42 @@ VOTES = {
 }
 
 
+def trial_of(n, n_strata=1, weights="pairs"):
+    """Intervals of win statistics: deaths of which most are censored, visits to the hospital, and a walk."""
+
+    def found(rng, large=False):
+        n_patients = MANY if large else 2 * n
+        arm = np.arange(n_patients) % 2
+        stratum = rng.integers(n_strata, size=n_patients)
+        frailty = rng.normal(size=n_patients) + stratum / n_strata
+        time = rng.exponential(size=n_patients) * np.exp(0.3 * arm - 0.5 * frailty)
+        end = rng.uniform(0.2, 0.6, size=n_patients)
+        walk = 300 + 60 * rng.normal(size=n_patients) + 20 * arm - 20 * frailty
+        outcomes = [
+            Outcome(np.minimum(time, end), time <= end),
+            Outcome(rng.poisson(np.exp(0.3 * frailty - 0.2 * arm)), higher_is_better=False),
+            Outcome(walk, margin=30),
+        ]
+        result = rankwise.win_statistics(arm, outcomes, stratum, stratum_weights=weights)
+        parts = result.win_ratio, result.win_odds, result.net_benefit
+        return {one.name: (one.estimate, one.low, one.high) for one in parts}
+
+    return found
+
+
+def association_of(n, n_levels):
+    """Intervals of Kendall's tau, gamma and Somers' D of labels with many or few values."""
+
+    def found(rng, large=False):
+        x, noise = rng.normal(size=(2, MANY if large else n))
+        y = np.digitize(x + noise, np.linspace(-1.5, 1.5, n_levels - 1)) if n_levels else x + noise
+        result = concordance(y, np.round(x, 1))
+        parts = result.tau_a, result.tau_b, result.gamma, result.somers_d
+        return {one.name: (one.estimate, one.low, one.high) for one in parts}
+
+    return found
+
+
 def ranked_items(n_rankings, size, way):
     """Rankings of some of 20 items: as pairs, as pairs in clusters, or as rankings."""
 
@@ -1069,10 +1107,152 @@ def ranked_items(n_rankings, size, way):
     return found
 
 
+def task_scores(n_tasks, n_models=5, law="normal", missing=0.0, equal=1, n_instances=0):
+    """Tables of values of models in tasks: equally far apart but for the best, half of them correlated.
+
+    `equal` models are the best. With instances, a value is the mean of that many outcomes of 0 and 1.
+    """
+    mu = 0.15 * np.minimum(np.arange(n_models)[::-1], n_models - equal).astype(float)
+    laws = {
+        "normal": lambda rng, shape: rng.normal(size=shape),
+        "heavy": lambda rng, shape: rng.standard_t(3, size=shape) / np.sqrt(3),
+        "skewed": lambda rng, shape: rng.exponential(size=shape) - 1.0,
+    }
+
+    def drawn(rng, large=False):
+        n = LARGE_TABLE if large else n_tasks
+        values = mu + rng.normal(size=(n, 1)) + 0.5 * laws[law](rng, (n, n_models))
+        values[:, ::2] += 0.5 * laws[law](rng, (n, 1))
+        if n_instances:
+            chances = expit(values - mu.mean())
+            values = chances if large else rng.binomial(n_instances, chances) / n_instances
+        if missing and not large:
+            values[rng.random(values.shape) < missing] = np.nan
+        return ScoreTable.from_wide(values), mu
+
+    return drawn
+
+
+def fixed_tasks(n_tasks, n_instances, n_models=5):
+    """Tables of outcomes 0 and 1 on instances of tasks whose difficulties are the same in all simulations."""
+    fixed = np.random.default_rng(3)
+    mu = 0.15 * np.arange(n_models)[::-1]
+    logits = mu + fixed.normal(size=(n_tasks, 1)) + 0.5 * fixed.normal(size=(n_tasks, n_models))
+
+    def drawn(rng, large=False):
+        n = 2000 if large else n_instances
+        shared = rng.normal(size=(n_tasks, n, 1))  # some instances are hard for all models
+        outcome = rng.random((n_tasks, n, n_models)) < expit(logits[:, None] + shared)
+        task, instance, model = (axis.ravel() for axis in np.indices(outcome.shape))
+        frame = {"model": model, "task": task, "instance": instance, "value": outcome.ravel().astype(float)}
+        return ScoreTable(frame, model="model", task="task", value="value", instance="instance"), None
+
+    return drawn
+
+
+def table_intervals(drawn, over="tasks"):
+    """Intervals of scores of all kinds and of all differences, and ranges of ranks that hold together.
+
+    The errors of the ends are recorded, whose truth is 0.
+    """
+    truth = {}
+
+    def found(rng, large=False):
+        table, mu = drawn(rng, large)
+        if large:
+            truth.update({by: table.influences(by, over).scores for by in OF_TABLES})
+            ranges = [f"all ranges, {by}" for by in OF_TABLES[:2] if mu is not None]
+            names = [*OF_TABLES, *(f"difference, {by}" for by in OF_TABLES), *ranges]
+            return dict.fromkeys(names, (0.0,))
+        ends = {}
+        for by in OF_TABLES:
+            board, true = table.leaderboard(by, over), truth[by]
+            ends[by] = [(row.score, row.low - true[row.item], row.high - true[row.item]) for row in board]
+            apart = [(row, true[row.a] - true[row.b]) for row in table.differences("all", by, over)]
+            ends[f"difference, {by}"] = [(row.estimate, row.low - d, row.high - d) for row, d in apart]
+            if mu is not None and by in OF_TABLES[:2]:
+                ends[f"all ranges, {by}"] = joint_ranges(board, mu)
+        return ends
+
+    return found
+
+
 N_RANKED = 20
 WAYS = {"as pairs": "pairs", "pairs in clusters": "clusters", "Plackett-Luce": "rankings"}
 
+
+def joint_ranges(board, mu):
+    """The ranges of all models as an interval that contains 0 if all of them contain the true ranks."""
+    best = 1 + (mu > mu[:, None] + 1e-9).sum(axis=1)
+    worst = len(mu) - (mu < mu[:, None] - 1e-9).sum(axis=1)
+    length = np.mean([row.worst_rank - row.best_rank for row in board])
+    holds = all(row.best_rank <= best[row.item] and worst[row.item] <= row.worst_rank for row in board)
+    return around_zero(holds, length)
+
+
+def around_zero(holds, length):
+    """An interval of this length that contains 0 if a statement holds."""
+    return (0.0, -length / 2, length / 2) if holds else (0.0, length, 2 * length)
+
+
+def every_look(law, by="mean", first=10, looks=200):
+    """Intervals of a difference after each further task: do all of them contain the truth?
+
+    The length is that of the last interval, relative to the fixed one, which is looked at as often.
+    """
+    drawn = task_scores(first + looks - 1, 3, law)
+    truth = []
+
+    def found(rng, large=False):
+        table, _ = drawn(rng, large)
+        if large:
+            scores = table.influences(by).scores
+            truth.append(scores[0] - scores[1])
+            return {"anytime": (0.0,), "fixed": (0.0,)}
+        holds, lengths = {"anytime": True, "fixed": True}, {}
+        for end in range(first, first + looks):
+            part = ScoreTable.from_wide(table.values_[:end])
+            for kind in holds:
+                one = part.difference(0, 1, by, intervals=kind)
+                holds[kind] &= one.low <= truth[-1] <= one.high
+                lengths[kind] = one.high - one.low
+        ratios = {kind: length / lengths["fixed"] for kind, length in lengths.items()}
+        return {kind: around_zero(holds[kind], ratio) for kind, ratio in ratios.items()}
+
+    return found
+
+
+OF_TABLES = ("mean", "wins", "strength")
+# Tasks from which true scores are found.
+LARGE_TABLE = 40_000
+TABLES = {
+    **{
+        f"{n} tasks x {k} models{end}": table_intervals(task_scores(n, k, law))
+        for law, end in (("normal", ""), ("heavy", ", heavy tails"), ("skewed", ", skewed"))
+        for n, k in ((10, 5), (30, 5), (100, 5), (10, 40), (30, 40))
+        if law == "normal" or n < 100
+    },
+    "10 tasks x 5 models, 20% missing": table_intervals(task_scores(10, missing=0.2)),
+    "30 tasks x 5 models, 20% missing": table_intervals(task_scores(30, missing=0.2)),
+    "30 tasks x 40 models, 20% missing": table_intervals(task_scores(30, 40, missing=0.2)),
+    "30 tasks x 5 models, two equal best": table_intervals(task_scores(30, equal=2)),
+    "30 tasks x 5 models, all equal": table_intervals(task_scores(30, equal=5)),
+    "30 tasks x 5 models, means of 50 instances": table_intervals(task_scores(30, n_instances=50)),
+    "over instances, 10 tasks x 30 instances": table_intervals(fixed_tasks(10, 30), "instances"),
+    "over instances, 10 tasks x 5 instances": table_intervals(fixed_tasks(10, 5), "instances"),
+    **{f"200 looks from 10 tasks on, {law}": every_look(law) for law in ("normal", "heavy", "skewed")},
+    "200 looks from 10 tasks on, wins": every_look("normal", "wins"),
+    "200 looks from 10 tasks on, strength": every_look("normal", "strength"),
+}
+
+
 CASES = {
+    **{f"win statistics, {n} patients per arm": trial_of(n) for n in (50, 100, 400)},
+    "win statistics, 100 patients per arm in 4 strata": trial_of(100, 4),
+    "win statistics, 100 patients per arm in 4 strata, Mantel-Haenszel": trial_of(100, 4, "mantel-haenszel"),
+    **{f"Kendall's tau, {n} rows": association_of(n, 0) for n in (30, 100)},
+    **{f"Kendall's tau, {n} rows of 4 grades": association_of(n, 4) for n in (30, 100)},
+    **{f"score table: {name}": case for name, case in TABLES.items()},
     **{
         f"leaderboard: {n} rankings of {size}, {words}": ranked_items(n, size, way)
         for n, size in ((200, 5), (60, 20), (60, 5))
@@ -1371,6 +1551,22 @@ def tables():
                 if title in known
             ],
         ),
+        "score tables": markdown(
+            ["", *(f"{name}: coverage, length" for name in OF_SCORE_TABLES)],
+            [
+                [name, *cells_of(known[f"score table: {name}"]["quantities"], OF_SCORE_TABLES)]
+                for name in TABLES
+                if "mean" in known.get(f"score table: {name}", {}).get("quantities", {})
+            ],
+        ),
+        "looks": markdown(
+            ["", *(f"{name}: coverage of all looks, length" for name in OF_LOOKS)],
+            [
+                [name, *cells_of(known[f"score table: {name}"]["quantities"], OF_LOOKS)]
+                for name in TABLES
+                if "anytime" in known.get(f"score table: {name}", {}).get("quantities", {})
+            ],
+        ),
         "leaderboards": markdown(
             ["", *(f"{name}: coverage, length" for name in OF_LEADERBOARDS)],
             [
@@ -1403,9 +1599,13 @@ OF_LEADERBOARDS = ("score", "best - worst", "rank")
 OF_CLAIMS = ("truth", "coverage")
 
 
-def cells_of(quantities):
+OF_SCORE_TABLES = ("mean", "difference, mean", "wins", "strength", "all ranges, mean")
+OF_LOOKS = ("anytime", "fixed")
+
+
+def cells_of(quantities, names=OF_LEADERBOARDS):
     """Return the coverage and the length of each quantity of a leaderboard that was recorded."""
-    return [coverage_and_length(quantities[name]) if name in quantities else "" for name in OF_LEADERBOARDS]
+    return [coverage_and_length(quantities[name]) if name in quantities else "" for name in names]
 
 
 def markdown(header, rows):

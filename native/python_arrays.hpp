@@ -7,6 +7,7 @@
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/tuple.h>
+#include <nanobind/stl/vector.h>
 
 #include <algorithm>
 #include <cstdint>
@@ -22,6 +23,7 @@ namespace nb = nanobind;
 namespace rankwise::python {
 
 void bind_rankings(nb::module_& m);
+void bind_outcomes(nb::module_& m);
 void bind_products(nb::module_& m);
 void bind_svmlight(nb::module_& m);
 

@@ -4,6 +4,8 @@ A pair is a tuple (better, worse, weight, target, query). Sums have the digits o
 doubles give the sums of long doubles.
 """
 
+import itertools
+
 import numpy as np
 from scipy.special import expit
 
@@ -30,6 +32,35 @@ def survival_pairs(event, time, weight=None):
         for j in range(n)
         if event[j] and (time[i] > time[j] or (time[i] == time[j] and not event[i]))
     ]
+
+
+def decided_by(outcomes, i, j):
+    """The first outcome that orders rows i and j, and 1 if i is better or -1; (None, 0) if none does.
+
+    An outcome is (values, event or None, margin, higher_is_better).
+    """
+    for k, (values, event, margin, higher_is_better) in enumerate(outcomes):
+        if np.isnan(values[i]) or np.isnan(values[j]) or abs(values[i] - values[j]) <= margin:
+            continue
+        smaller = i if values[i] < values[j] else j
+        if event is not None and not event[smaller]:
+            continue
+        return k, 1 if (values[i] > values[j]) == higher_is_better else -1
+    return None, 0
+
+
+def hierarchy_pairs(outcomes, strata=None, weight=None):
+    """The pairs of a hierarchy of outcomes: each is decided by the first outcome that orders it."""
+    n = len(outcomes[0][0])
+    weight = np.ones(n) if weight is None else weight
+    strata = np.zeros(n) if strata is None else strata
+    pairs = [
+        (i, j, weight[i] * weight[j], 1.0, 0)
+        for i in range(n)
+        for j in range(n)
+        if strata[i] == strata[j] and decided_by(outcomes, i, j)[1] == 1
+    ]
+    return [pair for pair in pairs if pair[2] > 0]
 
 
 def order_pairs(labels, edges, weight=None):
@@ -425,3 +456,51 @@ def vote_regression(a, b, result, Z, alpha, weight=None, steps=50):
         information = (X.T * (w * chance * (1 - chance))) @ X
         p = p - np.linalg.pinv(information / w.sum() + 2 * np.diag(alpha)) @ gradient
     return p, np.linalg.pinv(information)
+
+
+def additive_effects(values):
+    """Effects of columns, with mean 0, and levels of rows by least squares; NaN is missing."""
+    n_rows, n_columns = values.shape
+    rows, columns = np.nonzero(~np.isnan(values))
+    design = np.zeros((len(rows), n_rows + n_columns))
+    design[np.arange(len(rows)), rows] = 1.0
+    design[np.arange(len(rows)), n_rows + columns] = 1.0
+    found = np.linalg.lstsq(design, values[rows, columns], rcond=None)[0]
+    levels, effects = found[:n_rows], found[n_rows:]
+    return effects - effects.mean(), levels + effects.mean()
+
+
+def wins_within(row):
+    """The wins of each value over the other values of a row, a tie as half; NaN if it is missing."""
+    return [
+        np.nan
+        if np.isnan(a)
+        else sum((a > b) + 0.5 * (a == b) for j, b in enumerate(row) if j != i and not np.isnan(b))
+        for i, a in enumerate(row)
+    ]
+
+
+def win_rates(values):
+    """The mean rate of wins of each model over the others, of a table without missing cells."""
+    return np.mean([wins_within(row) for row in values], axis=0) / (values.shape[1] - 1)
+
+
+def leads_of_tasks(values):
+    """Wins minus losses of each model within each task, over twice the number of its models."""
+    leads = []
+    for row in values:
+        count = np.count_nonzero(~np.isnan(row))
+        leads.append([(won - (count - 1) / 2) / count for won in wins_within(row)])
+    return np.array(leads)
+
+
+def strength_slopes(values, strengths, tie=False):
+    """The derivative of the likelihood of Bradley and Terry of all pairs within tasks, pair by pair."""
+    tasks = [*values, *([np.zeros(values.shape[1])] if tie else [])]
+    slopes = np.zeros(values.shape[1])
+    for row in tasks:
+        for i, j in itertools.permutations(range(len(row)), 2):
+            if not np.isnan(row[i] + row[j]):
+                chance = 1 / (1 + np.exp(strengths[j] - strengths[i]))
+                slopes[i] += (row[i] > row[j]) + 0.5 * (row[i] == row[j]) - chance
+    return slopes

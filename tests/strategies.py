@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 import reference
 from rankwise import NoPairsError, Preferences
+from rankwise.preferences import Outcome
 
 # Multiples of 1/2 put many pairs exactly on the margin; the others are ordinary and large numbers.
 SCORES = st.one_of(
@@ -89,9 +90,37 @@ def _from_order(draw, n):
 
 
 @st.composite
+def outcomes(draw, n):
+    """Draw one to three outcomes of n rows as `reference.hierarchy_pairs` takes them."""
+    found = []
+    for _ in range(draw(st.integers(1, 3))):
+        missing = st.floats(allow_nan=True).filter(np.isnan) if draw(st.booleans()) else st.nothing()
+        values = vector(draw, st.one_of(st.integers(0, 5).map(float), missing), n)
+        event = draw(st.one_of(st.none(), st.lists(st.booleans(), min_size=n, max_size=n)))
+        found.append((values, event, draw(st.sampled_from([0.0, 1.0, 1.5])), draw(st.booleans())))
+    return found
+
+
+def as_outcomes(given):
+    """The outcomes of the library."""
+    return [
+        Outcome(values, event, margin=margin, higher_is_better=higher)
+        for values, event, margin, higher in given
+    ]
+
+
+def _from_hierarchy(draw, n):
+    given = draw(outcomes(n))
+    strata = draw(st.one_of(st.none(), st.lists(st.integers(0, 2), min_size=n, max_size=n)))
+    weight = draw(st.one_of(st.none(), st.lists(WEIGHTS, min_size=n, max_size=n).map(np.array)))
+    preferences = Preferences.from_hierarchy(as_outcomes(given), strata, weight)
+    return preferences, reference.hierarchy_pairs(given, strata, weight), {}
+
+
+@st.composite
 def cases(draw, max_rows=14):
     """Draw a structure of any kind that has pairs, with scores."""
-    build = draw(st.sampled_from([_from_scores, _from_survival, _from_pairs, _from_order]))
+    build = draw(st.sampled_from([_from_scores, _from_survival, _from_pairs, _from_order, _from_hierarchy]))
     n = draw(st.integers(2, max_rows))
     try:
         preferences, pairs, query_weight = build(draw, n)

@@ -16,6 +16,7 @@ from rankwise import (
     RankLogistic,
     RankSVM,
     RankSVMCV,
+    win_statistics,
 )
 from rankwise.datasets import make_ordinal, make_ranking
 from rankwise.leaderboard import ratings_over_time
@@ -35,7 +36,9 @@ from rankwise.plotting import (
     SurvivalDisplay,
     UtilityDisplay,
     WeightsDisplay,
+    WinsDisplay,
 )
+from rankwise.preferences import Outcome
 from rankwise.report import axes, svg
 from rankwise.report.curves_display import curve_picture, drawn_curves, drawn_tables, table_picture
 from rankwise.report.marks import (
@@ -106,6 +109,9 @@ PICTURES = {
     "cost": lambda: CostDisplay({"a": ([10, 20], [1.0, 2.0]), "b": ([10], [3.0])}).picture(),
     "utility": of_utility,
     "survival": lambda: SurvivalDisplay(curves_by_score(Y > 0, np.exp(X[:, 0]), SCORES)).picture(),
+    "wins": lambda: WinsDisplay(
+        win_statistics(QID % 2, [Outcome(Y, name="grade"), Outcome(SCORES, margin=0.5, name="walk")])
+    ).picture(),
     "orders": lambda: OrderComparisonDisplay(compare_orders(HullRanker(), X[:60], Y[:60], cv=2)).picture(),
     "leaderboard": lambda: LeaderboardDisplay(
         BradleyTerry().fit(["a", "a", "b"], ["b", "c", "c"]).leaderboard()

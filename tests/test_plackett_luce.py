@@ -183,16 +183,24 @@ def test_the_fit_is_that_of_coxph(kind):
     total = np.sum(y.event if y.weight is None else y.event * y.weight)
     assert -model.objective_ * total == pytest.approx(expected["log_likelihood"], abs=1e-9)
     # These errors leave each patient out; those of R are without this correction of small samples.
-    errors = model.inference(X, y).standard_errors
-    np.testing.assert_allclose(errors, expected["robust_errors"], rtol=0.06)
+    found = model.inference(X, y)
+    np.testing.assert_allclose(found.standard_errors, expected["robust_errors"], rtol=0.06)
+    np.testing.assert_allclose(found.model_errors, expected["model_errors"], rtol=1e-5)
     scores = X @ model.coef_
     loss = model.mean_loss(y)
     gradients, _ = loss.unit_gradients(scores, X, lambda rows: rows)
     hessian = X.T @ np.column_stack([loss.hessian(scores).product(column) for column in X.T])
     plain = np.sqrt(np.sum(np.linalg.solve(hessian, gradients.T) ** 2, axis=1))
     np.testing.assert_allclose(plain, expected["robust_errors"], rtol=1e-6)
-    model_based = np.sqrt(np.diag(np.linalg.inv(hessian)) / total)
-    np.testing.assert_allclose(model_based, expected["model_errors"], rtol=1e-6)
+
+
+def test_errors_of_a_model_need_a_likelihood():
+    X, y, qid = make_ranking(100, 2, n_queries=10, n_levels=3, random_state=0)
+    assert hasattr(
+        RankPlackettLuce(average="pairs").fit(X, y, qid=qid).inference(X, y, qid=qid), "model_errors"
+    )
+    for model in (RankPlackettLuce(), RankLogistic()):
+        assert not hasattr(model.fit(X, y, qid=qid).inference(X, y, qid=qid), "model_errors")
 
 
 def test_errors_of_clusters_are_those_of_coxph():

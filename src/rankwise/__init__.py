@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     )
     from rankwise import evaluation as evaluation
     from rankwise.evaluation.conformal import ConformalRanks as ConformalRanks
+    from rankwise.evaluation.wins import win_statistics as win_statistics
     from rankwise.estimators.through_pipeline import (
         explain_pair as explain_pair,
         inference as inference,
@@ -49,6 +50,7 @@ if TYPE_CHECKING:
         load_model as load_model,
         save_model as save_model,
     )
+    from rankwise.leaderboard.score_table import ScoreTable as ScoreTable
     from rankwise import metrics as metrics
     from rankwise import model_selection as model_selection
     from rankwise import objectives as objectives

@@ -200,3 +200,21 @@ def svmlight_text(
     comments: tuple[bytes, NDArray[np.int64]] | None,
     first_index: int,
 ) -> bytes: ...
+def count_wins(
+    outcomes: list[tuple[Vector, Vector | None, float, bool]],
+    n_rows: int,
+    rows: NDArray[np.int32],
+    begin: NDArray[np.int64],
+    points: NDArray[np.int32],
+    begin_of_points: NDArray[np.int64],
+    weight: Vector | None,
+    both: bool,
+    n_threads: int,
+) -> tuple[Vector, Vector]: ...
+def list_wins(
+    outcomes: list[tuple[Vector, Vector | None, float, bool]],
+    n_rows: int,
+    rows: NDArray[np.int32],
+    begin: NDArray[np.int64],
+    n_pairs: int,
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]: ...

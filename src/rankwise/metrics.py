@@ -5,6 +5,7 @@ row, `qid`. It is computed for all queries in one pass over sorted rows, and ave
 depends on the input order of rows with equal scores.
 """
 
+from rankwise.evaluation.association import Association, Coefficient, concordance
 from rankwise.evaluation.concordance import Concordance, concordance_index, concordance_interval
 from rankwise.evaluation.list_measures import average_precision, ndcg, precision, reciprocal_rank
 from rankwise.evaluation.pair_measures import (
@@ -16,8 +17,11 @@ from rankwise.evaluation.pair_measures import (
 )
 
 __all__ = [
+    "Association",
+    "Coefficient",
     "Concordance",
     "average_precision",
+    "concordance",
     "concordance_index",
     "concordance_interval",
     "disagreement_error",

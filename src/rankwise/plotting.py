@@ -13,6 +13,7 @@ from rankwise.report.reliability_display import ReliabilityDisplay
 from rankwise.report.survival_display import SurvivalDisplay
 from rankwise.report.utility_display import UtilityDisplay
 from rankwise.report.weights_display import WeightsDisplay
+from rankwise.report.wins_display import WinsDisplay
 
 __all__ = [
     "AlphaPathDisplay",
@@ -30,4 +31,5 @@ __all__ = [
     "SurvivalDisplay",
     "UtilityDisplay",
     "WeightsDisplay",
+    "WinsDisplay",
 ]

@@ -9,6 +9,7 @@ from typing import Any
 from rankwise.cli import arguments
 from rankwise.cli.leaderboard_options import add_leaderboard_options
 from rankwise.cli.output import Console
+from rankwise.cli.score_table import refuse_table_options, run_score_table
 from rankwise.cli.training import check_output
 from rankwise.core.text import listed, plural, table
 from rankwise.estimators import (
@@ -35,6 +36,7 @@ EXAMPLE = """  rankwise leaderboard votes.csv     (columns model_a, model_b and 
   rankwise leaderboard model.json --top 5 --match Ann Bob
   rankwise leaderboard model.json --evaluate later.csv --a winner --b loser
   rankwise leaderboard votes.csv --a winner --b loser --date day --tune --over-time month
+  rankwise leaderboard scores.csv --model model --task task --value accuracy -o board.html
 """
 
 
@@ -60,6 +62,9 @@ def add_parser(commands: Any) -> None:
 def run(options: argparse.Namespace, console: Console) -> None:
     """Read, fit or load, print, write."""
     check_output(options.output)
+    if options.task is not None:
+        return run_score_table(options, console)
+    refuse_table_options(options)
     check_output(options.model)
     is_model = options.matches != "-" and is_model_file(options.matches)
     none = None, None, None, None

@@ -6,11 +6,14 @@ from typing import Any
 
 from rankwise.cli import arguments
 from rankwise.leaderboard.links import LINKS
+from rankwise.leaderboard.score_statistics import STATISTICS
+from rankwise.leaderboard.score_table import OVER, SCALES
 
 
 def add_leaderboard_options(parser: Any) -> None:
     """Add the options of data, model, judges, questions and output."""
     _add_data_options(parser)
+    _add_table_options(parser)
     _add_model_options(parser)
     _add_judge_options(parser)
     _add_output_options(parser)
@@ -44,6 +47,28 @@ def _add_data_options(parser: Any) -> None:
     )  # fmt: skip
 
 
+def _add_table_options(parser: Any) -> None:
+    group = parser.add_argument_group("scores of models by tasks, with --model naming their column")
+    group.add_argument(
+        "--task", metavar="COLUMN", help="column of tasks; a row is a value of a model in a task"
+    )
+    group.add_argument("--value", metavar="COLUMN", help="column of values")
+    group.add_argument(
+        "--instance", metavar="COLUMN", help="column of instances of a task, such as questions"
+    )
+    group.add_argument(
+        "--over", choices=OVER,
+        help="intervals for other tasks like these (default), or for other instances of these tasks",
+    )  # fmt: skip
+    group.add_argument(
+        "--lower-is-better",
+        nargs="*",
+        metavar="TASK",
+        help="lower values are better, in all tasks or in these",
+    )
+    group.add_argument("--scale", choices=SCALES, help="scale values by the range or deviation of each task")
+
+
 def _add_model_options(parser: Any) -> None:
     group = parser.add_argument_group("model")
     group.add_argument(
@@ -69,7 +94,7 @@ def _add_model_options(parser: Any) -> None:
         choices=("debiased", "posterior"),
         help="intervals without the bias of the penalty (default), or of the posterior",
     )
-    group.add_argument("--model", help="file to save the model to")
+    group.add_argument("--model", help="file to save the model to; with --task, column of models")
     group.add_argument(
         "--tune", action="store_true",
         help="choose alpha, and with --date the half-life, by predicting later votes from earlier ones, or "
@@ -120,7 +145,8 @@ def _add_questions(parser: Any) -> None:
     )  # fmt: skip
     parser.add_argument(
         "--by", metavar="COLUMN",
-        help="a leaderboard per category of this column, such as a language, that leans on that of all votes",
+        help="a leaderboard per category of this column, such as a language, that leans on that of all "
+        f"votes; with --task, the score: {', '.join(STATISTICS)}",
     )  # fmt: skip
 
 

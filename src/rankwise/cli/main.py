@@ -27,6 +27,7 @@ COMMANDS = (
     "summary",
     "report",
     "leaderboard",
+    "wins",
     "export",
     "demo",
 )

@@ -170,7 +170,7 @@ def _concordance(
     y: Any, scores: ArrayLike, weights: str, tau: float | None, censoring: Any
 ) -> _Concordance | _PairConcordance:
     """Return the concordance with survival times, or with other preferences."""
-    other = y.event is None if isinstance(y, Preferences) else not _holds_survival(y)
+    other = y.event is None if isinstance(y, Preferences) else not holds_survival(y)
     if not other:
         return _Concordance(y, scores, weights, tau, censoring)
     check_choice(weights, "weights", WEIGHTS)
@@ -274,7 +274,7 @@ class _Concordance:
         return [partner_sums(self.ranking, values, moment, margin=margin) for values, margin in given]
 
 
-def _holds_survival(y: Any) -> bool:
+def holds_survival(y: Any) -> bool:
     """Return whether y is a pair (event, time), or a structured array."""
     is_structured = getattr(getattr(y, "dtype", None), "names", None) is not None
     return is_structured or (isinstance(y, tuple) and len(y) == 2)

@@ -164,11 +164,26 @@ class Inference(HasTable):
     # pipeline whose errors are not counted.
     by_scales: NDArray[np.bool_] = field(repr=False, default_factory=lambda: np.empty(0, dtype=np.bool_))
     given: tuple[str, ...] = ()
+    # The covariance if the likelihood of a loss of whole lists is the law of the data.
+    of_model: FloatArray | None = field(repr=False, default=None)
 
     @property
     def table(self) -> ResultTable[Weight]:
         """The weights with 95% intervals."""
         return self.summary()
+
+    @property
+    def model_errors(self) -> FloatVector:
+        """The standard errors if the model is true: of Cox regression, those of the inverse information.
+
+        `standard_errors` are robust: they hold if the model is not true, and within clusters.
+        """
+        if self.of_model is None:
+            raise AttributeError(
+                "model_errors are for likelihoods, such as RankPlackettLuce of one list or with "
+                "average='pairs'; no mean loss over pairs that share rows is one."
+            )
+        return np.sqrt(np.diag(self.of_model))
 
     @property
     def standard_errors(self) -> FloatVector:
@@ -471,9 +486,18 @@ def infer(
         names=names if contrasts is None else [f"contrast {k + 1}" for k in range(len(R))],
         unit=units.kind, n_units=n_units, degrees=degrees, alpha=alpha, loss=loss.title,
         n_pairs=loss.preferences.n_pairs, is_debiased=debias, has_probabilities=isinstance(loss, Logistic),
-        labels=found.units.labels, changes=changes, freedom=freedom,
+        labels=found.units.labels, changes=changes, freedom=freedom, of_model=by_model(loss, found, combined),
         by_scales=changes_by_scales(leaving, found, combined),
     )  # fmt: skip
+
+
+def by_model(loss: Any, found: Influence, combined: FloatArray) -> FloatArray | None:
+    """Return the covariance by the inverse information if the loss is a mean log likelihood."""
+    n_choices = None if loss.is_of_pairs else loss.n_choices
+    if n_choices is None:
+        return None
+    inverse = np.linalg.inv(found.hessian + np.diag(found.penalty))
+    return combined @ (inverse @ found.hessian @ inverse / n_choices) @ combined.T
 
 
 def changes_by_scales(leaving: Influence, found: Influence, combined: FloatArray) -> NDArray[np.bool_]:

@@ -22,6 +22,14 @@ if TYPE_CHECKING:
         Ratings as Ratings,
         ratings_over_time as ratings_over_time,
     )
+    from rankwise.leaderboard.score_order import TableDifference as TableDifference
+    from rankwise.leaderboard.score_table import (
+        ScoreLeaderboard as ScoreLeaderboard,
+        ScoreRow as ScoreRow,
+        ScoreTable as ScoreTable,
+        TableFragility as TableFragility,
+        TaskAgreement as TaskAgreement,
+    )
     from rankwise.leaderboard.side_tables import (
         JudgeRow as JudgeRow,
         JudgeTable as JudgeTable,

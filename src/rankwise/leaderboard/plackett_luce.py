@@ -26,7 +26,7 @@ from rankwise.losses.plackett_luce import TIES
 from rankwise.preferences.base import NoPairsError
 from rankwise.solvers import Monitor
 
-# Fewer clusters say nothing about their variance.
+# The variance of fewer clusters is not known.
 FEWEST_CLUSTERS = 3
 # Up to this number of items probabilities average over the standard deviation of the prior.
 AVERAGED_ITEMS = 500
@@ -164,6 +164,11 @@ class PlackettLuce(BaseLeaderboard, LeaderboardParameters):
     >>> from rankwise import PlackettLuce
     >>> model = PlackettLuce().fit([["a", "b", "c"], ["a", "c"], ["b", "a", "c", "d"], ["d", ["a", "b"]]] * 5)
     >>> print(model.leaderboard())
+    rank  item   score    from      to   ranks  matches    won
+    1     a      0.668   0.190   1.502  1 to 2       40  68.8%
+    2     b      0.449  -0.120   1.402  1 to 3       35  64.3%
+    3     d     -0.382  -1.421   0.317  2 to 4       25  40.0%
+    4     c     -0.735  -1.692  -0.179  3 to 4       30  16.7%
     """
 
     _: KW_ONLY
@@ -207,17 +212,7 @@ class PlackettLuce(BaseLeaderboard, LeaderboardParameters):
         comparisons = data.comparisons()
         if not len(comparisons.first):
             raise NoPairsError("There is nothing to rank: no ranking has two items.")
-        self._rankings = (
-            data.item, data.ranking, data.place,
-            np.zeros(0) if data.weight is None else data.weight,
-            np.zeros(0, np.int64) if data.cluster is None else data.cluster,
-        )  # fmt: skip
-        self.__dict__.pop("_model", None)  # of a previous fit
-        self.items_, self.n_rankings_ = data.items, int(data.ranking.max()) + 1
-        self.n_comparisons_ = round(float(comparisons.total.sum()))
-        self._entries = (
-            comparisons.first, comparisons.second, comparisons.wins, comparisons.losses, comparisons.ties
-        )  # fmt: skip
+        self._set_rankings(data, comparisons)
         model = self._model
         self._votes = model.total_weight
         self.prior_sd_, self.alpha_ = None, 0.0
@@ -240,6 +235,20 @@ class PlackettLuce(BaseLeaderboard, LeaderboardParameters):
         self.scores_ = result.coef - result.coef.mean()
         self._store_result(result)
         return self
+
+    def _set_rankings(self, data: Rankings, comparisons: Comparisons) -> None:
+        """Store the rankings, and the pairs of items in them."""
+        self._rankings = (
+            data.item, data.ranking, data.place,
+            np.zeros(0) if data.weight is None else data.weight,
+            np.zeros(0, np.int64) if data.cluster is None else data.cluster,
+        )  # fmt: skip
+        self.__dict__.pop("_model", None)  # of a previous fit
+        self.items_, self.n_rankings_ = data.items, int(data.ranking.max()) + 1
+        self.n_comparisons_ = round(float(comparisons.total.sum()))
+        self._entries = (
+            comparisons.first, comparisons.second, comparisons.wins, comparisons.losses, comparisons.ties
+        )  # fmt: skip
 
     @cached_property
     def _model(self) -> RankingModel:

@@ -87,13 +87,18 @@ class LeaderboardRow(NamedTuple):
     @property
     def ranks(self) -> str:
         """The range of ranks as text, such as "3 to 7"."""
-        if self.best_rank is None:
-            return ""
-        return (
-            f"{self.best_rank}"
-            if self.best_rank == self.worst_rank
-            else f"{self.best_rank} to {self.worst_rank}"
-        )
+        return "" if self.best_rank is None else rank_text(self.best_rank, self.worst_rank)
+
+
+def rank_text(best: int, worst: int | None) -> str:
+    """Return a range of ranks as text.
+
+    Examples
+    --------
+    >>> rank_text(3, 7), rank_text(1, 1)
+    ('3 to 7', '1')
+    """
+    return f"{best}" if best == worst else f"{best} to {worst}"
 
 
 SCORE_COLUMNS = [Column("score", format=".3f"), Column("low", format=".3f", title="from")]
@@ -101,7 +106,7 @@ SCORE_COLUMNS += [Column("high", format=".3f", title="to")]
 MATCHES = Column("matches", format=",.6g")
 
 
-class Leaderboard(ResultTable[LeaderboardRow]):
+class Leaderboard(ResultTable[Any]):
     """A list of `LeaderboardRow` that prints as a table; `pandas.DataFrame(leaderboard)` is a frame.
 
     Attributes
@@ -123,7 +128,7 @@ class Leaderboard(ResultTable[LeaderboardRow]):
 
     def __init__(
         self,
-        rows: Iterable[LeaderboardRow],
+        rows: Iterable[Any],
         confidence: float,
         note: str = "",
         reference: Iterable[Any] = (),
@@ -131,6 +136,16 @@ class Leaderboard(ResultTable[LeaderboardRow]):
     ) -> None:
         super().__init__(rows, note=note)
         self.confidence, self.reference, self.unit = confidence, list(reference), unit
+
+    @property
+    def label(self) -> str:
+        """The label of an axis of scores."""
+        return score_label(self.unit)
+
+
+def score_label(unit: str) -> str:
+    """Return the label of an axis of scores in some unit, which are relative to a mean."""
+    return f"score ({unit} against the average item)"
 
 
 class Intervals(NamedTuple):

@@ -164,6 +164,14 @@ class PlackettLuce(Smooth):
         return units(rows), units(self._choices[:, None])[:, 0]
 
     @property
+    def n_choices(self) -> float | None:
+        """The weight of all choices if the loss is the mean of a log likelihood over them, or None."""
+        ranking = self._ranking
+        if self.average == "queries" and ranking.order.n_queries > 1:
+            return None
+        return float(self.is_chosen.sum() if ranking.weight is None else self.is_chosen @ ranking.weight)
+
+    @property
     def least_choice(self) -> float:
         """The least weight of a choice in the mean."""
         choices = self._choices

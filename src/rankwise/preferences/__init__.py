@@ -2,6 +2,7 @@
 
 from rankwise.preferences.base import FewRowsError, NoPairsError, Pairs, Preferences
 from rankwise.preferences.click_pairs import estimate_propensities, from_clicks
+from rankwise.preferences.hierarchy import Outcome, from_hierarchy
 from rankwise.preferences.order_graph import from_order
 from rankwise.preferences.pair_list import from_pairs, pair_data
 from rankwise.preferences.propensities import Propensities
@@ -11,6 +12,7 @@ from rankwise.preferences.survival import from_survival
 __all__ = [
     "FewRowsError",
     "NoPairsError",
+    "Outcome",
     "Pairs",
     "Preferences",
     "Propensities",
@@ -21,5 +23,5 @@ __all__ = [
 ]
 
 # A constructor makes a subclass, so it is defined after the base class and put on it here.
-for constructor in (from_scores, from_survival, from_pairs, from_order, from_clicks):
+for constructor in (from_scores, from_survival, from_pairs, from_order, from_clicks, from_hierarchy):
     setattr(Preferences, constructor.__name__, staticmethod(constructor))

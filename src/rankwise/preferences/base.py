@@ -17,7 +17,7 @@ from rankwise.core.text import plural
 from rankwise.core.types import FloatVector
 
 if TYPE_CHECKING:  # for editors and type checkers
-    from rankwise.preferences import click_pairs, order_graph, pair_list, scores, survival
+    from rankwise.preferences import click_pairs, hierarchy, order_graph, pair_list, scores, survival
 
 AVERAGES = ("queries", "pairs")
 
@@ -47,9 +47,9 @@ def check_pair_memory(n_pairs: int) -> None:
 class Preferences(ABC):
     """Which row should be above which, and the weight of each pair.
 
-    Build one with `from_scores`, `from_pairs`, `from_order`, `from_survival` or `from_clicks`. It can be
-    passed as `y` to scikit-learn: it has a length and can be sliced, and a slice keeps the pairs whose two
-    rows are both in it.
+    Build one with `from_scores`, `from_pairs`, `from_order`, `from_survival`, `from_hierarchy` or
+    `from_clicks`. It can be passed as `y` to scikit-learn: it has a length and can be sliced, and a slice
+    keeps the pairs whose two rows are both in it.
 
     A new structure is a subclass with `pairs`, `weighted` and `_take`. Everything else follows by listing the
     pairs, and a structure may override it with something faster.
@@ -111,6 +111,7 @@ class Preferences(ABC):
         from_pairs = staticmethod(pair_list.from_pairs)
         from_order = staticmethod(order_graph.from_order)
         from_clicks = staticmethod(click_pairs.from_clicks)
+        from_hierarchy = staticmethod(hierarchy.from_hierarchy)
 
     @property
     def shape(self) -> tuple[int]:

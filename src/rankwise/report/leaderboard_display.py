@@ -10,7 +10,7 @@ import numpy as np
 
 from rankwise.core.text import plural, short
 from rankwise.evaluation.names import shortened
-from rankwise.leaderboard.table import Leaderboard, drawn_ends
+from rankwise.leaderboard.table import Leaderboard, drawn_ends, score_label
 from rankwise.report.axes import Display
 from rankwise.report.interval_display import interval_picture
 from rankwise.report.marks import Axis, Band, Dots, Line, Mark, Picture
@@ -65,7 +65,7 @@ class LeaderboardDisplay(Display):
             [f"{row.rank}  {row.item}" for row in rows],
             np.array([row.score for row in rows]),
             drawn_ends(rows),
-            label=score_label(self.leaderboard),
+            label=self.leaderboard.label,
             titles=[f"{row.item}: {interval_text(row)}" for row in rows],
             beside=[row.ranks for row in rows],
         )
@@ -119,7 +119,7 @@ class RatingsDisplay(Display):
             "Ratings over time",
             marks,
             Axis(limits=(0.0, last), names=shown),
-            Axis(score_label(self.ratings)),
+            Axis(score_label(self.ratings.unit)),
             (640, 340),
         )
 
@@ -128,8 +128,3 @@ def interval_text(row: Any) -> str:
     """Return the score of a row with its interval, in words."""
     low, high = (short(end) if np.isfinite(end) else "no limit" for end in (row.low, row.high))
     return f"{short(row.score)}, from {low} to {high}"
-
-
-def score_label(board: Any) -> str:
-    """Return the label of an axis of scores, with their unit."""
-    return f"score ({board.unit} against the average item)"

@@ -1,0 +1,568 @@
+"""Leaderboards of models from their values in tasks, such as the accuracies of a benchmark."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from copy import copy
+from itertools import pairwise
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import csr_array
+from scipy.sparse.csgraph import connected_components
+from scipy.stats import rankdata
+
+from rankwise.core.checks import as_array, as_codes, check_choice
+from rankwise.core.results import Column, ResultTable
+from rankwise.core.text import listed, listing, plural, share
+from rankwise.core.types import FloatArray, FloatVector, IntVector
+from rankwise.data.columns import column_names, columns_by_name
+from rankwise.leaderboard.base import check_confidence
+from rankwise.leaderboard.score_order import PLANNED, Order, TableDifference, difference_table
+from rankwise.leaderboard.score_statistics import STATISTICS, Influences, Units, wins_of
+from rankwise.leaderboard.table import SCORE_COLUMNS, Leaderboard, rank_text
+
+OVER, SCALES = ("tasks", "instances"), ("range", "deviation")
+# With fewer tasks, a note says what cannot be known. With more models, letters take too long.
+FEW_TASKS, MOST_LETTERED = 10, 200
+LISTED = 5
+# Scores that differ by less than this fraction are equal.
+TIE = 1e-12
+LARGEST = 1e100
+UNITS = {"mean": "mean value", "rank": "mean rank", "wins": "win rate", "strength": "log odds of winning"}
+
+
+class ScoreRow(NamedTuple):
+    """A model of a leaderboard of scores.
+
+    Attributes
+    ----------
+    rank : int
+        1 for the best score; equal scores have the same rank.
+    item : name of the model
+    score, standard_error, low, high : float
+        The score with its confidence interval; infinite ends if a model has too few tasks. The interval of
+        a strength is centered without the bias of first order.
+    best_rank, worst_rank : int
+        The range of the rank; those of all models hold at once.
+    first : float
+        The probability that the model is the best.
+    group : str
+        Two models share a letter if and only if their difference is not significant; empty if there are more
+        than 200 models.
+    tasks : int
+        The number of tasks in which the model has a value.
+    """
+
+    rank: int
+    item: Any
+    score: float
+    standard_error: float
+    low: float
+    high: float
+    best_rank: int
+    worst_rank: int
+    first: float
+    group: str
+    tasks: int
+
+    @property
+    def ranks(self) -> str:
+        """The range of ranks as text, such as "3 to 7"."""
+        return rank_text(self.best_rank, self.worst_rank)
+
+
+class ScoreLeaderboard(Leaderboard):
+    """A list of `ScoreRow` that prints as a table; `pandas.DataFrame(leaderboard)` is a frame."""
+
+    columns = (
+        Column("rank", left=True), Column("item", left=True), *SCORE_COLUMNS, Column("ranks"),
+        Column("first", format=".1%"), Column("group"), Column("tasks", format=",d"),
+    )  # fmt: skip
+
+    @property
+    def label(self) -> str:
+        """The label of an axis of scores."""
+        return self.unit
+
+
+class TaskAgreement(NamedTuple):
+    """How a task agrees with the others: Spearman's correlation of its wins with those of the others."""
+
+    task: Any
+    correlation: float
+    models: int
+
+
+class TableFragility(NamedTuple):
+    """Few tasks without which another model is the first, of all tasks; empty if none was found.
+
+    Attributes
+    ----------
+    removed : list of tasks
+    total : int
+        The number of tasks.
+    top, new_top : names
+    """
+
+    removed: list[Any]
+    total: int
+    top: Any
+    new_top: Any
+
+    def __str__(self) -> str:
+        if not self.removed:
+            return f"{self.top} is first without any few of the {plural(self.total, 'task')}."
+        named = listed([str(task) for task in self.removed], LISTED)
+        part = share(len(self.removed) / self.total)
+        return f"Without {plural(len(self.removed), 'task')} ({part}), {self.new_top} is first: {named}."
+
+
+class ScoreTable:
+    """Values of models in tasks, and their leaderboards with errors.
+
+    A score is the mean over tasks, which all have the same weight, of a value, a rank or a rate of wins, or
+    the strength of Bradley and Terry of all pairs of models within tasks. Missing cells are allowed: means,
+    ranks and wins are then those of an additive model of models and tasks, so that a model that lacks hard
+    tasks does not gain by it, as far as cells are missing for reasons other than the values.
+
+    Parameters
+    ----------
+    frame : frame of any library, or dict of columns
+        A row per value. Several values of one cell are averaged.
+    model, task, value : names of columns
+    instance : name of a column, optional
+        The instances of a task, such as questions, seeds or splits; equal names are the same instance for all
+        models of a task.
+    lower_is_better : bool, or collection of tasks
+        The mean of values counts those of such tasks as negative, unless lower is better in all or `scale` is
+        given.
+    scale : None, "range" or "deviation"
+        Divide the values of each task by the range of the means of the models, from 0 for the worst to 1 for
+        the best, or by their standard deviation around their mean, before the mean over tasks. Ranks do not
+        change.
+
+    Attributes
+    ----------
+    models_, tasks_ : arrays of names, sorted
+        Tasks without any value are left out.
+    values_ : array of shape (n_tasks, n_models)
+        The mean value of each cell; NaN if it is missing.
+    n_missing_, n_repeated_ : int
+        The number of missing cells, and of rows beyond the first of a cell and instance.
+
+    Examples
+    --------
+    >>> rng = np.random.default_rng(0)
+    >>> runs = [(model, task, rng.normal() + model) for model in range(3) for task in range(12)]
+    >>> frame = dict(zip(["model", "task", "accuracy"], zip(*runs)))
+    >>> table = ScoreTable(frame, model="model", task="task", value="accuracy")
+    >>> [(row.item, round(row.score, 2), row.ranks) for row in table.leaderboard()]
+    [(2, 1.9, '1'), (1, 0.75, '2 to 3'), (0, 0.02, '2 to 3')]
+    >>> round(table.difference(2, 0).low, 2)
+    1.15
+    """
+
+    def __init__(
+        self, frame: Any, *, model: Any, task: Any, value: Any, instance: Any = None,
+        lower_is_better: bool | Collection[Any] = False, scale: str | None = None,
+    ) -> None:  # fmt: skip
+        if scale is not None:
+            check_choice(scale, "scale", SCALES)
+        columns = _columns(frame, {"model": model, "task": task, "value": value, "instance": instance})
+        self.models_, k = as_codes(columns["model"], "model")
+        self.tasks_, t = as_codes(columns["task"], "task", len(k))
+        values = _numbers(columns["value"], len(k))
+        if len(self.models_) < 2:
+            raise ValueError(f"A leaderboard needs two models or more; got {listing(self.models_.tolist())}.")
+        self.has_instances_ = instance is not None
+        i = as_codes(columns["instance"], "instance", len(k))[1] if self.has_instances_ else np.zeros_like(t)
+        known = ~np.isnan(values)
+        has_values = np.bincount(t[known], minlength=len(self.tasks_)) > 0
+        lower, self.tasks_ = _lower(lower_is_better, self.tasks_), self.tasks_[has_values]
+        self.scale, self._lower = scale, lower[has_values]
+        t, n_names = np.cumsum(has_values)[t] - 1, i.max(initial=0) + 1
+        names, unit = np.unique((t * n_names + i)[known], return_inverse=True)
+        self._task: IntVector = names // n_names
+        self._units, counts = _cell_means(unit, k[known], values[known], len(names), len(self.models_))
+        self.n_repeated_ = int(known.sum() - (counts > 0).sum())
+        self.values_ = _task_means(self._units, self._task, len(self.tasks_))
+        self.n_missing_ = int(np.isnan(self.values_).sum())
+        self._check_cells()
+
+    @classmethod
+    def from_wide(cls, table: Any, *, models: Any = None, tasks: Any = None, **options: Any) -> ScoreTable:
+        """Return the table of an array or a frame with a row per task and a column per model.
+
+        Parameters
+        ----------
+        table : array of shape (n_tasks, n_models), or frame
+        models, tasks : lists of names, optional
+            By default the columns of a frame and the index of a pandas frame, or numbers.
+        **options
+            `lower_is_better` and `scale`.
+
+        Examples
+        --------
+        >>> ScoreTable.from_wide([[0.9, 0.8], [0.7, 0.4]], models=["x", "y"]).values_.tolist()
+        [[0.9, 0.8], [0.7, 0.4]]
+        """
+        names = column_names(table)
+        values = np.asarray(as_array(table) if names is None else table, dtype=np.float64)
+        if values.ndim != 2:
+            raise ValueError(
+                f"table must have a row per task and a column per model; got shape {values.shape}."
+            )
+        index = getattr(table, "index", None) if names is not None else None
+        models = list(range(values.shape[1]) if names is None else names) if models is None else list(models)
+        tasks = list(range(len(values)) if index is None else index) if tasks is None else list(tasks)
+        if (len(tasks), len(models)) != values.shape:
+            raise ValueError(
+                f"{len(tasks)} tasks and {len(models)} models do not fit the shape {values.shape}."
+            )
+        rows = {
+            "model": models * len(tasks),
+            "task": [task for task in tasks for _ in models],
+            "value": values.ravel(),
+        }
+        return cls(rows, model="model", task="task", value="value", **options)
+
+    def _check_cells(self) -> None:
+        """Refuse models without values, and models that share no tasks."""
+        known = ~np.isnan(self.values_)
+        if not known.any(axis=0).all():
+            lacking = self.models_[~known.any(axis=0)].tolist()
+            raise ValueError(f"All values of the models {listing(lacking)} are missing.")
+        n_parts, part = connected_components(csr_array(known.T.astype(float) @ known), directed=False)
+        if n_parts > 1:
+            first, others = self.models_[:1].tolist(), self.models_[part != part[0]].tolist()
+            raise ValueError(
+                f"The models {listing(others)} share no tasks with {first[0]!r}, not even through other "
+                "models, so they cannot be compared."
+            )
+
+    def _oriented(self, values: FloatArray, task: IntVector, scaled: bool) -> FloatArray:
+        """Return values of which higher ones are better, scaled by task if asked for."""
+        signs = np.where(self._lower, -1.0, 1.0)
+        values = values * signs[task, None]
+        if not scaled:
+            return values
+        cells = self.values_ * signs[:, None]
+        if self.scale == "range":
+            start = np.nanmin(cells, axis=1)
+            size = np.nanmax(cells, axis=1) - start
+        else:
+            start, size = np.nanmean(cells, axis=1), np.nanstd(cells, axis=1)
+        return (values - start[task, None]) / np.where(size > 0, size, 1.0)[task, None]
+
+    def influences(self, by: str = "mean", over: str = "tasks") -> Influences:
+        """Return the scores of the models, in the order of `models_`, with the influence of each unit.
+
+        Parameters
+        ----------
+        by : "mean", "rank", "wins" or "strength"
+        over : "tasks" or "instances"
+        """
+        check_choice(by, "by", STATISTICS)
+        check_choice(over, "over", OVER)
+        scaled = by == "mean" and self.scale is not None
+        tasks = np.arange(len(self.tasks_))
+        cells = self._oriented(self.values_, tasks, scaled)
+        if over == "tasks":
+            if len(tasks) < 2:
+                raise ValueError(
+                    'over="tasks" needs two tasks or more, from which their spread is known; got 1.'
+                )
+            units = Units(cells, np.zeros_like(tasks), tasks, cells)
+        else:
+            self._check_instances(by)
+            units = Units(self._oriented(self._units, self._task, scaled), self._task, self._task, cells)
+        found = STATISTICS[by](units)
+        return found.reversed() if by == "mean" and self._lower.all() and not scaled else found
+
+    def _check_instances(self, by: str) -> None:
+        """Refuse instances that are not there, or are not shared although models are compared on them."""
+        if not self.has_instances_:
+            raise ValueError('over="instances" needs the column of instances: ScoreTable(..., instance=...).')
+        known = ~np.isnan(self._units)
+        if by != "mean" and (known.sum(axis=1) < 2).all():
+            raise ValueError(
+                f'by="{by}" compares the models on each instance, but no two models share one. Use '
+                'by="mean", or over="tasks".'
+            )
+
+    def leaderboard(
+        self, by: str = "mean", over: str = "tasks", confidence: float = 0.95
+    ) -> ScoreLeaderboard:
+        """Return the models from the best to the worst, with intervals and ranges of ranks.
+
+        The ranges of all models hold at once with the given confidence: they exclude the models that are
+        significantly above or below, by t-tests corrected for all pairs (Holm). O(n_units n_models^2).
+
+        Parameters
+        ----------
+        by : "mean", "rank", "wins" or "strength"
+            The mean value; the mean rank, 1 for the best; the rate of wins over the other models, with ties
+            as half wins; or the strength of Bradley and Terry, in log odds of winning, with mean 0.
+        over : "tasks" or "instances"
+            Whose errors: would the scores hold on other tasks like these, or on other instances of these
+            tasks? The tasks, or the instances within each task, are taken as independent samples. Over
+            instances, ranks, wins and strengths compare the models on each instance instead of by their means
+            per task.
+        confidence : float
+        """
+        check_confidence(confidence)
+        found = self.influences(by, over)
+        order = Order(found, confidence)
+        errors, low, high = order.intervals()
+        corrected = order.corrected()
+        best, worst = order.rank_ranges(corrected)
+        letters = order.letters(corrected) if len(self.models_) <= MOST_LETTERED else [""] * len(self.models_)
+        places = rankdata(-order.gains, method="min").astype(int)
+        n_tasks = (~np.isnan(self.values_)).sum(axis=0)
+        columns = (
+            places, self.models_, found.scores, errors, low, high, best, worst, order.first_places(),
+            np.array(letters, dtype=object), n_tasks,
+        )  # fmt: skip
+        rows = [
+            ScoreRow(*values) for values in zip(*(one[order.order].tolist() for one in columns), strict=True)
+        ]
+        return ScoreLeaderboard(rows, confidence, self._note(found, over), unit=UNITS[by])
+
+    def _note(self, found: Influences, over: str) -> str:
+        """Return sentences on what the errors mean, and what is missing."""
+        n_tasks = len(self.tasks_)
+        if over == "tasks":
+            told = [f"Errors are for other tasks like these {n_tasks:,}."]
+            if n_tasks < FEW_TASKS:
+                told.append(
+                    f"With fewer than {FEW_TASKS} tasks, it cannot be known how much tasks differ in "
+                    "general: intervals rely on normal differences."
+                )
+        else:
+            told = [f"Errors are for other instances of these {plural(n_tasks, 'task')}."]
+            single = self.tasks_[np.bincount(self._task) < 2].tolist()
+            if single:
+                told.append(
+                    f"The errors of tasks with one instance are unknown and left out: {listing(single)}."
+                )
+        if self.n_missing_:
+            told.append(f"{self.n_missing_:,} of {self.values_.size:,} cells are missing.")
+        if self.n_repeated_:
+            told.append(f"{plural(self.n_repeated_, 'repeated row')} averaged.")
+        return " ".join([*told, *([found.note] if found.note else [])])
+
+    def difference(
+        self, a: Any, b: Any, by: str = "mean", over: str = "tasks", intervals: str = "fixed",
+        confidence: float = 0.95, planned: float = PLANNED,
+    ) -> TableDifference:  # fmt: skip
+        """Return the score of a minus that of b, from paired units, with its interval and p-value.
+
+        Parameters
+        ----------
+        a, b : names of models
+        by, over :
+            As for `leaderboard`.
+        intervals : "fixed" or "anytime"
+            A fixed interval is for one look at a number of units that was chosen beforehand. Anytime
+            intervals are an asymptotic confidence sequence (Waudby-Smith et al. 2024): with the given
+            confidence all of them, at any number of looks, contain the true difference, so that one can look
+            after each unit and stop when they exclude 0. Units must be independent and have a finite
+            variance, and the first looks must not be at very few. They are about 1.55 times as long at
+            `planned` units, at most 1.61 times from a half to five times as many, and longer with fewer.
+        confidence : float
+        planned : float
+            The number of units at which anytime intervals are narrowest, relative to fixed ones; it must not
+            depend on the values.
+        """
+        return self.differences([(a, b)], by, over, intervals, confidence, planned)[0]
+
+    def differences(
+        self, pairs: Any = "neighbors", by: str = "mean", over: str = "tasks", intervals: str = "fixed",
+        confidence: float = 0.95, planned: float = PLANNED,
+    ) -> ResultTable[TableDifference]:  # fmt: skip
+        """Return the differences of several pairs, with p-values corrected for their number by Holm's method.
+
+        Parameters
+        ----------
+        pairs : "neighbors", "best", "all" or list of pairs of names
+            Each model and the next one in the order; the best and each other one; or all pairs.
+        by, over, intervals, confidence, planned :
+            As for `difference`.
+        """
+        check_confidence(confidence)
+        found = self.influences(by, over)
+        order = Order(found, confidence)
+        places = order.order.tolist()
+        if pairs == "neighbors":
+            chosen = list(pairwise(places))
+        elif pairs == "best":
+            chosen = [(places[0], other) for other in places[1:]]
+        elif pairs == "all":
+            chosen = [(i, j) for place, i in enumerate(places) for j in places[place + 1 :]]
+        else:
+            number_of = {name: number for number, name in enumerate(self.models_.tolist())}
+            unknown = [name for pair in pairs for name in pair if name not in number_of]
+            if unknown:
+                raise ValueError(
+                    f"There are no models {listing(unknown)}; models are {listing(self.models_.tolist())}."
+                )
+            chosen = [(number_of[a], number_of[b]) for a, b in pairs]
+        is_present = ~np.isnan(self.values_ if over == "tasks" else self._units)
+        n_units = is_present.sum(axis=0).astype(np.float64)
+        note = self._note(found, over)
+        return difference_table(self.models_.tolist(), order, chosen, n_units, intervals, planned, note)
+
+    def agreement(self) -> float:
+        """Return Kendall's W of the ranks of models in tasks without missing cells, corrected for ties.
+
+        1 if all tasks rank the models alike, about 1 / n_tasks if they have nothing in common; NaN with fewer
+        than two such tasks.
+        """
+        cells = self._oriented(self.values_, np.arange(len(self.tasks_)), False)
+        cells = cells[~np.isnan(cells).any(axis=1)]
+        ranks = rankdata(cells, axis=1) if len(cells) else cells
+        within = ((ranks - (ranks.shape[1] + 1) / 2) ** 2).sum()
+        if len(cells) < 2 or not within:
+            return float("nan")
+        return float(((ranks.mean(axis=0) - (ranks.shape[1] + 1) / 2) ** 2).sum() * len(cells) / within)
+
+    def task_agreement(self) -> ResultTable[TaskAgreement]:
+        """Return the tasks from the one that disagrees most with the others."""
+        cells = self._oriented(self.values_, np.arange(len(self.tasks_)), False)
+        known = ~np.isnan(cells)
+        others = np.maximum(known.sum(axis=1, keepdims=True) - 1, 1)
+        rates = np.where(known, wins_of(cells) / others, 0.0)
+        total, count = rates.sum(axis=0), known.sum(axis=0)
+        found = []
+        for task, (has, rate) in enumerate(zip(known, rates, strict=True)):
+            kept = has & (count > 1)
+            rest = (total - rate)[kept] / np.maximum(count - has, 1)[kept]
+            found.append(
+                TaskAgreement(_plain(self.tasks_[task]), _correlation(rate[kept], rest), int(kept.sum()))
+            )
+        found.sort(key=lambda one: one.correlation if one.correlation == one.correlation else np.inf)
+        columns = (
+            Column("task", left=True),
+            Column("correlation", format=".3f"),
+            Column("models", format="d"),
+        )
+        note = f"Kendall's W of all tasks is {self.agreement():.3f}."
+        return ResultTable(found, columns, note=note)
+
+    def fragility(self, by: str = "mean") -> TableFragility:
+        """Return few tasks without which another model is first.
+
+        Tasks are removed from the largest influence on the difference to a rival, and the scores are computed
+        again. Few need not be the fewest, except for means without missing cells.
+        """
+        found, n_tasks = self.influences(by), len(self.tasks_)
+        counts = np.maximum((~np.isnan(self.values_)).sum(axis=0), 2)
+        # Influences without the factor that makes variances unbiased.
+        gains, influence = found.sign * found.scores, found.sign * found.values * np.sqrt(1 - 1 / counts)
+        top = int(gains.argmax())
+        parts = (gains[top] - gains) / n_tasks + influence[:, [top]] - influence
+        ordered = -np.sort(-parts, axis=0)
+        left = np.cumsum(ordered[::-1], axis=0)[::-1]
+        is_behind = left < -TIE * np.abs(gains).max()
+        needed = np.where(is_behind.any(axis=0), is_behind.argmax(axis=0), n_tasks)
+        needed[top] = n_tasks
+        rival = int(needed.argmin())
+        order = np.argsort(-parts[:, rival], kind="stable")
+        for count in range(max(1, int(needed[rival]) - 1), n_tasks - 1):
+            kept = np.sort(order[count:])
+            try:
+                rest = self._without(kept).influences(by)
+            except ValueError:  # the models that are left share no tasks
+                break
+            gains = rest.sign * rest.scores
+            new = int(gains.argmax())
+            if gains[new] - gains[top] > TIE * np.abs(gains).max():
+                removed = [_plain(self.tasks_[task]) for task in order[:count].tolist()]
+                return TableFragility(removed, n_tasks, _plain(self.models_[top]), _plain(self.models_[new]))
+        return TableFragility([], n_tasks, _plain(self.models_[top]), None)
+
+    def _without(self, kept: IntVector) -> ScoreTable:
+        """Return the table of some tasks, without their instances."""
+        part = copy(self)
+        part.tasks_, part.values_, part._lower = self.tasks_[kept], self.values_[kept], self._lower[kept]
+        part._check_cells()
+        return part
+
+
+def _columns(frame: Any, roles: dict[str, Any]) -> dict[str, Any]:
+    """Return the columns of a frame by role."""
+    columns = columns_by_name(frame)
+    if columns is None:
+        raise ValueError(
+            f"frame must be a frame or a dict of columns; got {type(frame).__name__}. "
+            "ScoreTable.from_wide takes an array."
+        )
+    lacking = [name for name in roles.values() if name is not None and name not in columns]
+    if lacking:
+        raise ValueError(f"frame has no column {listing(lacking)}; its columns are {listing(list(columns))}.")
+    return {role: columns[name] for role, name in roles.items() if name is not None}
+
+
+def _numbers(column: Any, length: int) -> FloatVector:
+    """Return values as numbers, NaN if they are missing; refuse words and infinite values."""
+    try:
+        values = np.asarray(as_array(column), dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"value must be a column of numbers; {error}.") from None
+    if values.shape != (length,):
+        raise ValueError(f"value must have {length:,} numbers, one per row; got shape {values.shape}.")
+    if np.isinf(values).any():
+        raise ValueError(
+            f"value must be finite or missing; row {int(np.isinf(values).argmax())} is infinite."
+        )
+    if np.nanmax(np.abs(values), initial=0.0) > LARGEST:
+        raise ValueError(f"value must be at most {LARGEST:g}, so that squares are finite.")
+    return values
+
+
+def _lower(lower_is_better: Any, tasks: NDArray[Any]) -> NDArray[np.bool_]:
+    """Return for each task whether lower is better."""
+    if isinstance(lower_is_better, bool | np.bool_):
+        return np.full(len(tasks), bool(lower_is_better))
+    named, known = set(lower_is_better), set(tasks.tolist())
+    if isinstance(lower_is_better, str) or not named <= known:
+        given = [lower_is_better] if isinstance(lower_is_better, str) else sorted(named - known, key=str)
+        raise ValueError(f"lower_is_better must be a bool or a collection of tasks; got {listing(given)}.")
+    return np.array([task in named for task in tasks.tolist()])
+
+
+def _cell_means(
+    unit: IntVector, model: IntVector, values: FloatVector, n_units: int, n_models: int
+) -> tuple[FloatArray, FloatArray]:
+    """Return the mean of the values of each unit and model, NaN without any, and their number."""
+    cell, size = unit * n_models + model, n_units * n_models
+    counts = np.bincount(cell, minlength=size).astype(np.float64)
+    sums = np.bincount(cell, values, minlength=size)
+    means = np.divide(sums, counts, out=np.full(size, np.nan), where=counts > 0)
+    return means.reshape(n_units, n_models), counts.reshape(n_units, n_models)
+
+
+def _task_means(units: FloatArray, task: IntVector, n_tasks: int) -> FloatArray:
+    """Return the mean of each model over its instances in each task."""
+    found = np.full((n_tasks, units.shape[1]), np.nan)
+    if not len(units):
+        return found
+    begins = np.flatnonzero(np.diff(task, prepend=-1))
+    known = ~np.isnan(units)
+    counts = np.add.reduceat(known, begins, axis=0, dtype=np.float64)
+    sums = np.add.reduceat(np.where(known, units, 0.0), begins, axis=0)
+    found[task[begins]] = np.divide(sums, counts, out=np.full_like(sums, np.nan), where=counts > 0)
+    return found
+
+
+def _correlation(first: FloatVector, second: FloatVector) -> float:
+    """Return Spearman's correlation; NaN if one is constant."""
+    if len(first) < 2 or np.ptp(first) == 0 or np.ptp(second) == 0:
+        return float("nan")
+    return float(np.corrcoef(rankdata(first), rankdata(second))[0, 1])
+
+
+def _plain(name: Any) -> Any:
+    return name.item() if isinstance(name, np.generic) else name
