@@ -491,3 +491,17 @@ def test_rows_on_dask_are_refused():
             ValueError, match=r"l1_ratio=0.9 needs all rows in memory, but X is .*; use l1_ratio=0"
         ):
             model.fit(dask.from_array(X, chunks=(40, -1)), y)
+
+
+@pytest.mark.parametrize("loss", MODELS)
+@pytest.mark.parametrize("ratio", [0.5, 1.0])
+def test_features_that_are_nearly_alike(loss, ratio):
+    X, y, qid = ranking(m=100, n=10)
+    X = np.hstack([X, X + 1e-3 * np.random.default_rng(1).normal(size=X.shape)])
+    model = clone(MODELS[loss]).set_params(alpha=1e-5, l1_ratio=ratio, tol=1e-6, max_iter=10)
+    model.fit(X, y, qid=qid)  # coordinate descent alone would end long before
+    pairs = reference.normalised(reference.ranking_pairs(y, qid))
+    net = ElasticNet.of(1e-5, ratio, None, X.shape[1])
+    best = independent_sparse.solve(X, pairs, net.absolute, net.square, loss)[1]
+    assert model.objective_ - model.gap_ <= best * (1 + 1e-12)
+    assert model.gap_ <= 1e-6

@@ -230,17 +230,18 @@ class SparseNewton:
 
     def _descend(self, target: float) -> bool:
         """Take steps on the working set until the gap on it is small; return whether any step was taken."""
-        working, last, moved = self._set, np.inf, False
+        working, last, moved, is_exact = self._set, np.inf, False, False
         net = self.net.only(working.features)
         for _ in range(MOST_STEPS):
             if not len(working):
                 return moved
             if not len(working.gram):
                 working.renew(self.loss, self.point.scores)
-            move, decrease = self._proposed(net, 0.01 * target)
+            move, decrease = self._proposed(net, 0.01 * target, is_exact)
             is_poor = self._n_steps_left(decrease, last, target) > len(working) / FEATURES_PER_STEP + 1
             if not is_poor and self._is_solved(net, decrease, target):
                 return moved
+            is_exact |= decrease <= target  # a small step, far from the minimum
             taken = None if is_poor and not working.is_fresh else self._searched(move, decrease, net)
             if taken is not None:
                 self.point, working.is_fresh, last, moved = taken, False, decrease, True
@@ -258,12 +259,12 @@ class SparseNewton:
             return 0.0
         return float(np.log(target / decrease) / np.log(decrease / last)) if decrease < last else np.inf
 
-    def _proposed(self, net: ElasticNet, tol: float) -> tuple[FloatVector, float]:
+    def _proposed(self, net: ElasticNet, tol: float, is_exact: bool) -> tuple[FloatVector, float]:
         """Return new weights of the working set by a model of the loss, and the decrease that it promises."""
         working, point = self._set, self.point
         coef = point.coef[working.features]
         slopes = working.slopes(point.coefficients)
-        new = working.minimise(slopes, coef, net, tol)
+        new = working.minimise(slopes, coef, net, tol, is_exact)
         move = new - coef
         curved = 0.5 * move @ (working.gram @ move)
         promised = net.value(coef) - net.value(new) - slopes @ move - curved

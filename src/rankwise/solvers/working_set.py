@@ -18,7 +18,7 @@ from rankwise.solvers.elastic_net import ElasticNet
 # Entries of the products with the Hessian that are held at the same time.
 BLOCK_ENTRIES = 1 << 22
 # Sweeps of coordinate descent between two solves for the weights that are not zero, and the most of both.
-SWEEPS, ROUNDS = 20, 30
+SWEEPS, ROUNDS = 20, 100
 
 
 class WorkingSet:
@@ -89,35 +89,45 @@ class WorkingSet:
         rows[:, first:] = (rows[:, first:] + rows[:, first:].T) / 2
         return rows
 
-    def minimise(self, slopes: FloatVector, coef: FloatVector, net: ElasticNet, tol: float) -> FloatVector:
+    def minimise(
+        self, slopes: FloatVector, coef: FloatVector, net: ElasticNet, tol: float, is_exact: bool
+    ) -> FloatVector:
         """Return v with the least slopes'(v - w) + (v - w)'G(v - w)/2 + penalty, to about `tol`.
 
-        Coordinate descent finds out which weights are not zero, and with which signs; a solve gives them.
+        Coordinate descent finds out which weights are not zero, and with which signs; a solve gives them. If
+        features are much alike, a sweep lowers the sum by less than `tol` long before the minimum: with
+        `is_exact`, the weights have been solved for when it ends.
         """
-        v = coef
+        v, is_solved = coef, not is_exact
         for _ in range(ROUNDS):
             v, slopes, decrease = _native.coordinate_descent(
                 self.gram, slopes, v, net.absolute, net.square, SWEEPS, tol
             )
-            if not decrease > tol:
+            if is_solved and not decrease > tol:
                 break
             v, slopes = self._solved(v, slopes, net)
+            is_solved = True
         return v
 
     def _solved(
         self, v: FloatVector, slopes: FloatVector, net: ElasticNet
     ) -> tuple[FloatVector, FloatVector]:
-        """Minimise over the weights that are not zero, as far as none of them changes its sign."""
-        on = np.flatnonzero(v)
-        gram = self.gram[np.ix_(on, on)] + np.diag(2.0 * net.square[on])
-        try:
-            move = -cho_solve(cho_factor(gram), (slopes + net.slopes(v))[on])
-        except (LinAlgError, ValueError):  # singular, or not finite
-            return v, slopes
-        crossing = np.where((move * v[on] < 0) & ~net.is_free[on], -v[on] / move, np.inf)
-        length = min(1.0, float(crossing.min(initial=np.inf)))
-        if not np.isfinite(move).all():
-            return v, slopes
-        moved = v.copy()
-        moved[on] = np.where(crossing <= length, 0.0, v[on] + length * move)
-        return moved, slopes + self.gram[:, on] @ (moved - v)[on]
+        """Minimise over the weights that are not zero; one that would change its sign becomes zero."""
+        for _ in range(np.count_nonzero(v)):
+            on = np.flatnonzero(v)
+            gram = self.gram[np.ix_(on, on)] + np.diag(2.0 * net.square[on])
+            try:
+                move = -cho_solve(cho_factor(gram), (slopes + net.slopes(v))[on])
+            except (LinAlgError, ValueError):  # singular, or not finite
+                break
+            back = (move * v[on] < 0) & ~net.is_free[on]
+            crossing = np.divide(-v[on], move, out=np.full(len(on), np.inf), where=back)
+            length = min(1.0, float(crossing.min(initial=np.inf)))
+            if not np.isfinite(move).all():
+                break
+            moved = v.copy()
+            moved[on] = np.where(crossing <= length, 0.0, v[on] + length * move)
+            v, slopes = moved, slopes + self.gram[:, on] @ (moved - v)[on]
+            if length == 1.0:
+                break
+        return v, slopes
