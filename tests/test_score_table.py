@@ -149,7 +149,7 @@ def test_models_need_not_share_instances_for_means_only(by):
         assert np.allclose(np.diag(ours.covariance), np.diag(theirs.covariance))
         assert np.allclose(ours.covariance[0, 1:], 0.0, atol=1e-12)
     else:
-        with pytest.raises(ValueError, match="share one"):
+        with pytest.raises(ValueError, match="share none"):
             table.leaderboard(by, "instances")
 
 

@@ -234,12 +234,11 @@ class ScoreTable:
         if not known.any(axis=0).all():
             lacking = self.models_[~known.any(axis=0)].tolist()
             raise ValueError(f"All values of the models {listing(lacking)} are missing.")
-        n_parts, part = connected_components(csr_array(known.T.astype(float) @ known), directed=False)
-        if n_parts > 1:
-            first, others = self.models_[:1].tolist(), self.models_[part != part[0]].tolist()
+        others = _apart(known, self.models_)
+        if others:
             raise ValueError(
-                f"The models {listing(others)} share no tasks with {first[0]!r}, not even through other "
-                "models, so they cannot be compared."
+                f"The models {listing(others)} share no tasks with {_plain(self.models_[0])!r}, not even "
+                "through other models, so they cannot be compared."
             )
 
     def _oriented(self, values: FloatArray, task: IntVector, scaled: bool) -> FloatArray:
@@ -285,11 +284,11 @@ class ScoreTable:
         """Refuse instances that are not there, or are not shared although models are compared on them."""
         if not self.has_instances_:
             raise ValueError('over="instances" needs the column of instances: ScoreTable(..., instance=...).')
-        known = ~np.isnan(self._units)
-        if by != "mean" and (known.sum(axis=1) < 2).all():
+        others = [] if by == "mean" else _apart(~np.isnan(self._units), self.models_)
+        if others:
             raise ValueError(
-                f'by="{by}" compares the models on each instance, but no two models share one. Use '
-                'by="mean", or over="tasks".'
+                f'by="{by}" compares the models on each instance, but {listing(others)} share none with '
+                f'{_plain(self.models_[0])!r}, not even through other models. Use by="mean", or over="tasks".'
             )
 
     def leaderboard(
@@ -555,6 +554,12 @@ def _task_means(units: FloatArray, task: IntVector, n_tasks: int) -> FloatArray:
     sums = np.add.reduceat(np.where(known, units, 0.0), begins, axis=0)
     found[task[begins]] = np.divide(sums, counts, out=np.full_like(sums, np.nan), where=counts > 0)
     return found
+
+
+def _apart(known: NDArray[np.bool_], models: NDArray[Any]) -> list[Any]:
+    """Return the models that no chain of models with common rows links to the first one."""
+    _, part = connected_components(csr_array(known.T.astype(np.float64) @ known), directed=False)
+    return models[part != part[0]].tolist()
 
 
 def _correlation(first: FloatVector, second: FloatVector) -> float:
