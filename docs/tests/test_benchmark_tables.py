@@ -18,6 +18,7 @@ def read(script):
 # How each script writes its tables.
 WRITERS = {
     "auto": lambda script: script.write_table(),
+    "budgets": lambda script: script.write_table(),
     "boosters": lambda script: script.write_page(script.Results(script.RESULTS), script.N_SPLITS),
     "clicks": lambda script: script.write_tables(),
     "curves": lambda script: script.write_table(),
@@ -31,7 +32,7 @@ WRITERS = {
     "tuning": lambda script: script.write_tables(),
     "whole_fit": lambda script: script.write_tables(read(script)),
 }
-NEEDS = {"dask_scaling": ("dask", "distributed"), "defaults": ("lightgbm",)}
+NEEDS = {"budgets": ("lightgbm",), "dask_scaling": ("dask", "distributed"), "defaults": ("lightgbm",)}
 
 
 @pytest.fixture
