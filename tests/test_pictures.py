@@ -193,3 +193,17 @@ def test_survival_of_preferences_draws_itself_as_svg():
     display = SurvivalDisplay.from_predictions(lives, SCORES)
     assert display.svg().count("<polyline") == 3
     assert display.svg(bands=False).count("<polygon") == 0
+
+
+def test_a_logarithmic_axis_of_less_than_a_decade_names_round_values():
+    pyplot = pytest.importorskip("matplotlib.pyplot")
+    generator = np.random.default_rng(0)
+    arm = np.arange(400) % 2
+    result = win_statistics(arm, [Outcome(generator.normal(size=400) + 0.2 * arm)])
+    display = WinsDisplay(result).plot()
+    display.figure_.canvas.draw()
+    names = [tick.get_text() for tick in display.ax_.get_xticklabels(which="both")]
+    pyplot.close(display.figure_)
+    assert "1.0" in names
+    assert len(names) <= 8
+    assert not any("times" in name for name in names)

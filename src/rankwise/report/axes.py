@@ -84,6 +84,7 @@ def _set_axis(ax: Any, name: str, axis: Axis) -> None:
     """Set the scale, the limits, the label, the ticks and the grid of an axis."""
     if axis.is_log:
         ax.set(**{f"{name}scale": "log"})
+        _name_few_values(ax, name)
     if axis.limits != (None, None):
         ax.set(**{f"{name}lim": axis.limits})
     ax.set(**{f"{name}label": literal(axis.label)})
@@ -95,6 +96,18 @@ def _set_axis(ax: Any, name: str, axis: Axis) -> None:
         ax.tick_params(axis=name, length=0, labelsize="medium" if name == "y" else "small")
     if axis.is_whole:
         getattr(ax, f"{name}axis").get_major_locator().set_params(integer=True)
+
+
+def _name_few_values(ax: Any, name: str) -> None:
+    """Name round values on a logarithmic axis of less than a decade; names of all its ticks would overlap."""
+    from matplotlib.ticker import MaxNLocator, NullLocator, ScalarFormatter
+
+    low, high = getattr(ax, f"get_{name}lim")()
+    if high < 10 * low:
+        of_axis = getattr(ax, f"{name}axis")
+        of_axis.set_major_locator(MaxNLocator(5))
+        of_axis.set_major_formatter(ScalarFormatter())
+        of_axis.set_minor_locator(NullLocator())
 
 
 def _ink(style: Any, first: int = 0) -> dict[str, Any]:
