@@ -22,7 +22,7 @@ if TYPE_CHECKING:
         Ratings as Ratings,
         ratings_over_time as ratings_over_time,
     )
-    from rankwise.leaderboard.score_order import TableDifference as TableDifference
+    from rankwise.leaderboard.score_order import Separation as Separation, TableDifference as TableDifference
     from rankwise.leaderboard.score_table import (
         ScoreLeaderboard as ScoreLeaderboard,
         ScoreRow as ScoreRow,
