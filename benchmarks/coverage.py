@@ -21,6 +21,7 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
+from coverage_cases.score_tables import SEPARATIONS, TABLES, WORTHS
 from records import compact
 from scipy.special import expit
 from scipy.stats import norm
@@ -40,7 +41,6 @@ from rankwise import (
     RankLogistic,
     RankRLS,
     RankSVM,
-    ScoreTable,
     pair_data,
 )
 from rankwise.datasets import load_diabetes_ranking
@@ -1107,143 +1107,8 @@ def ranked_items(n_rankings, size, way):
     return found
 
 
-def task_scores(n_tasks, n_models=5, law="normal", missing=0.0, equal=1, n_instances=0):
-    """Tables of values of models in tasks: equally far apart but for the best, half of them correlated.
-
-    `equal` models are the best. With instances, a value is the mean of that many outcomes of 0 and 1.
-    """
-    mu = 0.15 * np.minimum(np.arange(n_models)[::-1], n_models - equal).astype(float)
-    laws = {
-        "normal": lambda rng, shape: rng.normal(size=shape),
-        "heavy": lambda rng, shape: rng.standard_t(3, size=shape) / np.sqrt(3),
-        "skewed": lambda rng, shape: rng.exponential(size=shape) - 1.0,
-    }
-
-    def drawn(rng, large=False):
-        n = LARGE_TABLE if large else n_tasks
-        values = mu + rng.normal(size=(n, 1)) + 0.5 * laws[law](rng, (n, n_models))
-        values[:, ::2] += 0.5 * laws[law](rng, (n, 1))
-        if n_instances:
-            chances = expit(values - mu.mean())
-            values = chances if large else rng.binomial(n_instances, chances) / n_instances
-        if missing and not large:
-            values[rng.random(values.shape) < missing] = np.nan
-        return ScoreTable.from_wide(values), mu
-
-    return drawn
-
-
-def fixed_tasks(n_tasks, n_instances, n_models=5):
-    """Tables of outcomes 0 and 1 on instances of tasks whose difficulties are the same in all simulations."""
-    fixed = np.random.default_rng(3)
-    mu = 0.15 * np.arange(n_models)[::-1]
-    logits = mu + fixed.normal(size=(n_tasks, 1)) + 0.5 * fixed.normal(size=(n_tasks, n_models))
-
-    def drawn(rng, large=False):
-        n = 2000 if large else n_instances
-        shared = rng.normal(size=(n_tasks, n, 1))  # some instances are hard for all models
-        outcome = rng.random((n_tasks, n, n_models)) < expit(logits[:, None] + shared)
-        task, instance, model = (axis.ravel() for axis in np.indices(outcome.shape))
-        frame = {"model": model, "task": task, "instance": instance, "value": outcome.ravel().astype(float)}
-        return ScoreTable(frame, model="model", task="task", value="value", instance="instance"), None
-
-    return drawn
-
-
-def table_intervals(drawn, over="tasks"):
-    """Intervals of scores of all kinds and of all differences, and ranges of ranks that hold together.
-
-    The errors of the ends are recorded, whose truth is 0.
-    """
-    truth = {}
-
-    def found(rng, large=False):
-        table, mu = drawn(rng, large)
-        if large:
-            truth.update({by: table.influences(by, over).scores for by in OF_TABLES})
-            ranges = [f"all ranges, {by}" for by in OF_TABLES[:2] if mu is not None]
-            names = [*OF_TABLES, *(f"difference, {by}" for by in OF_TABLES), *ranges]
-            return dict.fromkeys(names, (0.0,))
-        ends = {}
-        for by in OF_TABLES:
-            board, true = table.leaderboard(by, over), truth[by]
-            ends[by] = [(row.score, row.low - true[row.item], row.high - true[row.item]) for row in board]
-            apart = [(row, true[row.a] - true[row.b]) for row in table.differences("all", by, over)]
-            ends[f"difference, {by}"] = [(row.estimate, row.low - d, row.high - d) for row, d in apart]
-            if mu is not None and by in OF_TABLES[:2]:
-                ends[f"all ranges, {by}"] = joint_ranges(board, mu)
-        return ends
-
-    return found
-
-
 N_RANKED = 20
 WAYS = {"as pairs": "pairs", "pairs in clusters": "clusters", "Plackett-Luce": "rankings"}
-
-
-def joint_ranges(board, mu):
-    """The ranges of all models as an interval that contains 0 if all of them contain the true ranks."""
-    best = 1 + (mu > mu[:, None] + 1e-9).sum(axis=1)
-    worst = len(mu) - (mu < mu[:, None] - 1e-9).sum(axis=1)
-    length = np.mean([row.worst_rank - row.best_rank for row in board])
-    holds = all(row.best_rank <= best[row.item] and worst[row.item] <= row.worst_rank for row in board)
-    return around_zero(holds, length)
-
-
-def around_zero(holds, length):
-    """An interval of this length that contains 0 if a statement holds."""
-    return (0.0, -length / 2, length / 2) if holds else (0.0, length, 2 * length)
-
-
-def every_look(law, by="mean", first=10, looks=200):
-    """Intervals of a difference after each further task: do all of them contain the truth?
-
-    The length is that of the last interval, relative to the fixed one, which is looked at as often.
-    """
-    drawn = task_scores(first + looks - 1, 3, law)
-    truth = []
-
-    def found(rng, large=False):
-        table, _ = drawn(rng, large)
-        if large:
-            scores = table.influences(by).scores
-            truth.append(scores[0] - scores[1])
-            return {"anytime": (0.0,), "fixed": (0.0,)}
-        holds, lengths = {"anytime": True, "fixed": True}, {}
-        for end in range(first, first + looks):
-            part = ScoreTable.from_wide(table.values_[:end])
-            for kind in holds:
-                one = part.difference(0, 1, by, intervals=kind)
-                holds[kind] &= one.low <= truth[-1] <= one.high
-                lengths[kind] = one.high - one.low
-        ratios = {kind: length / lengths["fixed"] for kind, length in lengths.items()}
-        return {kind: around_zero(holds[kind], ratio) for kind, ratio in ratios.items()}
-
-    return found
-
-
-OF_TABLES = ("mean", "wins", "strength")
-# Tasks from which true scores are found.
-LARGE_TABLE = 40_000
-TABLES = {
-    **{
-        f"{n} tasks x {k} models{end}": table_intervals(task_scores(n, k, law))
-        for law, end in (("normal", ""), ("heavy", ", heavy tails"), ("skewed", ", skewed"))
-        for n, k in ((10, 5), (30, 5), (100, 5), (10, 40), (30, 40))
-        if law == "normal" or n < 100
-    },
-    "10 tasks x 5 models, 20% missing": table_intervals(task_scores(10, missing=0.2)),
-    "30 tasks x 5 models, 20% missing": table_intervals(task_scores(30, missing=0.2)),
-    "30 tasks x 40 models, 20% missing": table_intervals(task_scores(30, 40, missing=0.2)),
-    "30 tasks x 5 models, two equal best": table_intervals(task_scores(30, equal=2)),
-    "30 tasks x 5 models, all equal": table_intervals(task_scores(30, equal=5)),
-    "30 tasks x 5 models, means of 50 instances": table_intervals(task_scores(30, n_instances=50)),
-    "over instances, 10 tasks x 30 instances": table_intervals(fixed_tasks(10, 30), "instances"),
-    "over instances, 10 tasks x 5 instances": table_intervals(fixed_tasks(10, 5), "instances"),
-    **{f"200 looks from 10 tasks on, {law}": every_look(law) for law in ("normal", "heavy", "skewed")},
-    "200 looks from 10 tasks on, wins": every_look("normal", "wins"),
-    "200 looks from 10 tasks on, strength": every_look("normal", "strength"),
-}
 
 
 CASES = {
@@ -1252,7 +1117,7 @@ CASES = {
     "win statistics, 100 patients per arm in 4 strata, Mantel-Haenszel": trial_of(100, 4, "mantel-haenszel"),
     **{f"Kendall's tau, {n} rows": association_of(n, 0) for n in (30, 100)},
     **{f"Kendall's tau, {n} rows of 4 grades": association_of(n, 4) for n in (30, 100)},
-    **{f"score table: {name}": case for name, case in TABLES.items()},
+    **{f"score table: {name}": case for name, case in (TABLES | WORTHS).items()},
     **{
         f"leaderboard: {n} rankings of {size}, {words}": ranked_items(n, size, way)
         for n, size in ((200, 5), (60, 20), (60, 5))
@@ -1662,6 +1527,7 @@ def main(arguments=None):
     cases = {title: (coverage, case) for title, case in CASES.items()}
     cases |= {f"conformal: {title}": (conformal_coverage, drawn) for title, drawn in CONFORMAL.items()}
     cases |= {title: (measure, None) for title, measure in FIRST_PLACES.items()}
+    cases |= {title: (measure, None) for title, measure in SEPARATIONS.items()}
     cases |= {title: (claimed_order(drawn), None) for title, drawn in CLAIMS.items()}
     cases |= {title: (choice_coverage, drawn) for title, drawn in SEARCHES.items()}
     for title, (measure, case) in cases.items():

@@ -37,6 +37,7 @@ if TYPE_CHECKING:
         PairTable as PairTable,
         judge_table as judge_table,
         pair_table as pair_table,
+        undecided_pairs as undecided_pairs,
     )
     from rankwise.leaderboard.plackett_luce import PlackettLuce as PlackettLuce
     from rankwise.leaderboard.prediction_powered import (
