@@ -22,12 +22,12 @@ if TYPE_CHECKING:
         Ratings as Ratings,
         ratings_over_time as ratings_over_time,
     )
+    from rankwise.leaderboard.score_fragility import TableFragility as TableFragility
     from rankwise.leaderboard.score_order import Separation as Separation, TableDifference as TableDifference
     from rankwise.leaderboard.score_table import (
         ScoreLeaderboard as ScoreLeaderboard,
         ScoreRow as ScoreRow,
         ScoreTable as ScoreTable,
-        TableFragility as TableFragility,
         TaskAgreement as TaskAgreement,
     )
     from rankwise.leaderboard.side_tables import (

@@ -9,17 +9,25 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.sparse import csr_array
-from scipy.sparse.csgraph import connected_components
 from scipy.stats import rankdata
 
 from rankwise.core.checks import as_array, as_codes, as_weights, check_choice
 from rankwise.core.results import Column, ResultTable
-from rankwise.core.text import listed, listing, plural, share
+from rankwise.core.text import listing, plural
 from rankwise.core.types import FloatArray, FloatVector, IntVector
-from rankwise.data.columns import column_names, columns_by_name
+from rankwise.data.columns import column_names
 from rankwise.leaderboard.anytime import PLANNED
 from rankwise.leaderboard.base import check_confidence
+from rankwise.leaderboard.score_cells import (
+    apart,
+    cell_means,
+    columns_of,
+    is_lower,
+    numbers_of,
+    task_means,
+    weights_of_units,
+)
+from rankwise.leaderboard.score_fragility import TableFragility, fewest_removed, first_of
 from rankwise.leaderboard.score_order import (
     Order,
     Plan,
@@ -33,10 +41,6 @@ from rankwise.leaderboard.table import SCORE_COLUMNS, Leaderboard, rank_text
 OVER, SCALES = ("tasks", "instances", "both"), ("range", "deviation")
 # With fewer tasks, a note says what cannot be known. With more models, letters take too long.
 FEW_TASKS, MOST_LETTERED = 10, 200
-LISTED = 5
-# Scores that differ by less than this fraction are equal.
-TIE = 1e-12
-LARGEST = 1e100
 UNIT_NAMES = {"tasks": "task", "both": "task", "instances": "instance"}
 UNITS = {
     "mean": "mean value",
@@ -109,34 +113,6 @@ class TaskAgreement(NamedTuple):
     models: int
 
 
-class TableFragility(NamedTuple):
-    """Few tasks or instances without which another model is the first; empty if none were found.
-
-    Attributes
-    ----------
-    removed : list of tasks, or of pairs of a task and an instance
-    total : int
-        The number of tasks or instances.
-    top, new_top : names
-    unit : "task" or "instance"
-    """
-
-    removed: list[Any]
-    total: int
-    top: Any
-    new_top: Any
-    unit: str = "task"
-
-    def __str__(self) -> str:
-        if not self.removed:
-            return f"{self.top} is first without any few of the {plural(self.total, self.unit)}."
-        names = [
-            str(one) if self.unit == "task" else " of ".join(map(str, reversed(one))) for one in self.removed
-        ]
-        part = f"{plural(len(names), self.unit)} ({share(len(names) / self.total)})"
-        return f"Without {part}, {self.new_top} is first: {listed(names, LISTED)}."
-
-
 class ScoreTable:
     """Values of models in tasks, and their leaderboards with errors.
 
@@ -194,10 +170,10 @@ class ScoreTable:
         if scale is not None:
             check_choice(scale, "scale", SCALES)
         roles = {"model": model, "task": task, "value": value, "instance": instance, "weight": weight}
-        columns = _columns(frame, roles)
+        columns = columns_of(frame, roles)
         self.models_, k = as_codes(columns["model"], "model")
         self.tasks_, t = as_codes(columns["task"], "task", len(k))
-        values = _numbers(columns["value"], "value", len(k))
+        values = numbers_of(columns["value"], "value", len(k))
         if len(self.models_) < 2:
             raise ValueError(f"A leaderboard needs two models or more; got {listing(self.models_.tolist())}.")
         self.has_instances_ = instance is not None
@@ -206,19 +182,19 @@ class ScoreTable:
             self._instances, i = as_codes(columns["instance"], "instance", len(k))
         known = ~np.isnan(values)
         if weight is not None:
-            weights = as_weights(_numbers(columns["weight"], "weight", len(k)), "weight")
+            weights = as_weights(numbers_of(columns["weight"], "weight", len(k)), "weight")
             known &= weights > 0
         has_values = np.bincount(t[known], minlength=len(self.tasks_)) > 0
-        lower, self.tasks_ = _lower(lower_is_better, self.tasks_), self.tasks_[has_values]
+        lower, self.tasks_ = is_lower(lower_is_better, self.tasks_), self.tasks_[has_values]
         self.scale, self._lower = scale, lower[has_values]
         t, n_names = np.cumsum(has_values)[t] - 1, i.max(initial=0) + 1
         names, unit = np.unique((t * n_names + i)[known], return_inverse=True)
         self._task: IntVector = names // n_names
         self._instance: IntVector = names % n_names
-        self._weight = None if weight is None else _of_units(unit, weights[known])
-        self._units, counts = _cell_means(unit, k[known], values[known], len(names), len(self.models_))
+        self._weight = None if weight is None else weights_of_units(unit, weights[known])
+        self._units, counts = cell_means(unit, k[known], values[known], len(names), len(self.models_))
         self.n_repeated_ = int(known.sum() - (counts > 0).sum())
-        self.values_ = _task_means(self._units, self._own_weights(), self._task, len(self.tasks_))
+        self.values_ = task_means(self._units, self._own_weights(), self._task, len(self.tasks_))
         self.n_missing_ = int(np.isnan(self.values_).sum())
         self._check_cells()
 
@@ -276,7 +252,7 @@ class ScoreTable:
         if not known.any(axis=0).all():
             lacking = self.models_[~known.any(axis=0)].tolist()
             raise ValueError(f"All values of the models {listing(lacking)} are missing.")
-        others = _apart(known, self.models_)
+        others = apart(known, self.models_)
         if others:
             raise ValueError(
                 f"The models {listing(others)} share no tasks with {_plain(self.models_[0])!r}, not even "
@@ -331,7 +307,7 @@ class ScoreTable:
         """Refuse instances that are not there, or are not shared although models are compared on them."""
         if not self.has_instances_:
             raise ValueError(f'over="{over}" needs the column of instances: ScoreTable(..., instance=...).')
-        others = [] if score == "mean" else _apart(~np.isnan(self._units), self.models_)
+        others = [] if score == "mean" else apart(~np.isnan(self._units), self.models_)
         if others:
             raise ValueError(
                 f'score="{score}" compares the models on each instance, but {listing(others)} share none '
@@ -551,33 +527,18 @@ class ScoreTable:
         parts = influence[:, [top]] - influence
         if over == "tasks":
             parts += share[:, None] * (gains[top] - gains)
-        left = gains[top] - gains + np.cumsum(np.sort(-parts, axis=0), axis=0)
-        is_behind = left < -TIE * np.abs(gains).max()
-        needed = np.where(is_behind.any(axis=0), is_behind.argmax(axis=0) + 1, total)
-        needed[top] = total
-        rival = int(needed.argmin())
-        order = np.argsort(-parts[:, rival], kind="stable")
 
-        def first_without(count: int) -> int:
+        def first_without(units: IntVector) -> int:
             """Return the first model without some units; the old one if the rest cannot be compared."""
-            is_kept = ~np.isin(np.arange(total), order[:count])
+            is_kept = ~np.isin(np.arange(total), units)
             try:
                 rest = self._of(is_kept[self._task] if over == "tasks" else is_kept).influences(score, over)
             except ValueError:  # the models that are left share no tasks
                 return top
-            later = rest.sign * rest.scores
-            new = int(later.argmax())
-            return new if later[new] - later[top] > TIE * np.abs(later).max() else top
+            return first_of(rest.sign * rest.scores, top)
 
-        most = min(total - 1, int((parts[:, rival] > 0).sum()))
-        low, high = 0, min(int(needed[rival]), most)
-        while high < most and first_without(high) == top:
-            low, high = high, min(2 * high, most)
-        while high - low > 1:
-            middle = (low + high) // 2
-            low, high = (middle, high) if first_without(middle) == top else (low, middle)
-        new = first_without(high) if high else top
-        removed = [] if new == top else [self._unit_name(unit, over) for unit in order[:high].tolist()]
+        units, new = fewest_removed(parts, gains, top, first_without)
+        removed = [self._unit_name(unit, over) for unit in units.tolist()]
         new_top = _plain(self.models_[new]) if removed else None
         return TableFragility(removed, total, _plain(self.models_[top]), new_top, UNIT_NAMES[over])
 
@@ -604,95 +565,9 @@ class ScoreTable:
         has_units = np.bincount(part._task, minlength=len(self.tasks_)) > 0
         part._task = (np.cumsum(has_units) - 1)[part._task]
         part.tasks_, part._lower = self.tasks_[has_units], self._lower[has_units]
-        part.values_ = _task_means(part._units, part._own_weights(), part._task, len(part.tasks_))
+        part.values_ = task_means(part._units, part._own_weights(), part._task, len(part.tasks_))
         part._check_cells()
         return part
-
-
-def _columns(frame: Any, roles: dict[str, Any]) -> dict[str, Any]:
-    """Return the columns of a frame by role."""
-    columns = columns_by_name(frame)
-    if columns is None:
-        raise ValueError(
-            f"frame must be a frame or a dict of columns; got {type(frame).__name__}. "
-            "ScoreTable.from_wide takes an array."
-        )
-    lacking = [name for name in roles.values() if name is not None and name not in columns]
-    if lacking:
-        raise ValueError(f"frame has no column {listing(lacking)}; its columns are {listing(list(columns))}.")
-    return {role: columns[name] for role, name in roles.items() if name is not None}
-
-
-def _numbers(column: Any, name: str, length: int) -> FloatVector:
-    """Return a column as numbers, NaN if they are missing; refuse words and infinite values."""
-    try:
-        values = np.asarray(as_array(column), dtype=np.float64)
-    except (TypeError, ValueError) as error:
-        raise ValueError(f"{name} must be a column of numbers; {error}.") from None
-    if values.shape != (length,):
-        raise ValueError(f"{name} must have {length:,} numbers, one per row; got shape {values.shape}.")
-    if np.isinf(values).any():
-        raise ValueError(
-            f"{name} must be finite or missing; row {int(np.isinf(values).argmax())} is infinite."
-        )
-    if np.nanmax(np.abs(values), initial=0.0) > LARGEST:
-        raise ValueError(f"{name} must be at most {LARGEST:g}, so that squares are finite.")
-    return values
-
-
-def _lower(lower_is_better: Any, tasks: NDArray[Any]) -> NDArray[np.bool_]:
-    """Return for each task whether lower is better."""
-    if isinstance(lower_is_better, bool | np.bool_):
-        return np.full(len(tasks), bool(lower_is_better))
-    named, known = set(lower_is_better), set(tasks.tolist())
-    if isinstance(lower_is_better, str) or not named <= known:
-        given = [lower_is_better] if isinstance(lower_is_better, str) else sorted(named - known, key=str)
-        raise ValueError(f"lower_is_better must be a bool or a collection of tasks; got {listing(given)}.")
-    return np.array([task in named for task in tasks.tolist()])
-
-
-def _cell_means(
-    unit: IntVector, model: IntVector, values: FloatVector, n_units: int, n_models: int
-) -> tuple[FloatArray, FloatArray]:
-    """Return the mean of the values of each unit and model, NaN without any, and their number."""
-    cell, size = unit * n_models + model, n_units * n_models
-    counts = np.bincount(cell, minlength=size).astype(np.float64)
-    sums = np.bincount(cell, values, minlength=size)
-    means = np.divide(sums, counts, out=np.full(size, np.nan), where=counts > 0)
-    return means.reshape(n_units, n_models), counts.reshape(n_units, n_models)
-
-
-def _of_units(unit: IntVector, weights: FloatVector) -> FloatVector:
-    """Return the weight of each unit; refuse rows of one unit with different ones."""
-    found = np.zeros(int(unit.max(initial=-1)) + 1)
-    found[unit] = weights
-    differs = found[unit] != weights
-    if differs.any():
-        pair = sorted({float(weights[differs.argmax()]), float(found[unit[differs.argmax()]])})
-        raise ValueError(
-            "weight must be the same in all rows of a task and instance; one has "
-            f"{pair[0]:g} and {pair[1]:g}."
-        )
-    return found
-
-
-def _task_means(units: FloatArray, weight: FloatVector, task: IntVector, n_tasks: int) -> FloatArray:
-    """Return the mean of each model over its instances in each task."""
-    found = np.full((n_tasks, units.shape[1]), np.nan)
-    if not len(units):
-        return found
-    begins = np.flatnonzero(np.diff(task, prepend=-1))
-    known = ~np.isnan(units)
-    counts = np.add.reduceat(weight[:, None] * known, begins, axis=0)
-    sums = np.add.reduceat(weight[:, None] * np.where(known, units, 0.0), begins, axis=0)
-    found[task[begins]] = np.divide(sums, counts, out=np.full_like(sums, np.nan), where=counts > 0)
-    return found
-
-
-def _apart(known: NDArray[np.bool_], models: NDArray[Any]) -> list[Any]:
-    """Return the models that no chain of models with common rows links to the first one."""
-    _, part = connected_components(csr_array(known.T.astype(np.float64) @ known), directed=False)
-    return models[part != part[0]].tolist()
 
 
 def _correlation(first: FloatVector, second: FloatVector) -> float:

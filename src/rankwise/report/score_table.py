@@ -10,8 +10,9 @@ import numpy as np
 from rankwise import __version__
 from rankwise.core.results import ResultTable
 from rankwise.core.text import MINUS, escaped, p_value_text, plural
+from rankwise.leaderboard.score_fragility import TableFragility
 from rankwise.leaderboard.score_order import Separation, TableDifference
-from rankwise.leaderboard.score_table import UNITS, ScoreLeaderboard, ScoreTable, TableFragility
+from rankwise.leaderboard.score_table import UNITS, ScoreLeaderboard, ScoreTable
 from rankwise.report.critical_difference_display import CriticalDifferenceDisplay
 from rankwise.report.leaderboard_display import LeaderboardDisplay
 from rankwise.report.leaderboard_tables import chance_text, percent
