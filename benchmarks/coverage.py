@@ -1432,6 +1432,28 @@ def tables():
                 if "anytime" in known.get(f"score table: {name}", {}).get("quantities", {})
             ],
         ),
+        "worths": markdown(
+            ["", *(f"{name}: coverage, length" for name in OF_WORTHS)],
+            [
+                [
+                    name.removeprefix("worths, "),
+                    *map(coverage_and_length, known[title]["quantities"].values()),
+                ]
+                for name, title in ((name, f"score table: {name}") for name in WORTHS)
+                if title in known
+            ],
+        ),
+        "separations": markdown(
+            ["", "mean of the chances", "how often separated"],
+            [
+                [
+                    title.removeprefix("separation, "),
+                    *(percent(known[title]["quantities"]["separated"][key]) for key in OF_CLAIMS),
+                ]
+                for title in SEPARATIONS
+                if title in known
+            ],
+        ),
         "leaderboards": markdown(
             ["", *(f"{name}: coverage, length" for name in OF_LEADERBOARDS)],
             [
@@ -1466,6 +1488,7 @@ OF_CLAIMS = ("truth", "coverage")
 
 OF_SCORE_TABLES = ("mean", "difference, mean", "wins", "strength", "all ranges, mean")
 OF_LOOKS = ("anytime", "fixed")
+OF_WORTHS = ("worth", "difference", "all ranges")
 
 
 def cells_of(quantities, names=OF_LEADERBOARDS):
