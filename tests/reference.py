@@ -8,6 +8,7 @@ import itertools
 
 import numpy as np
 from scipy.special import expit
+from scipy.stats import ttest_1samp
 
 
 def ranking_pairs(y, qid=None, weight=None, gain=None):
@@ -504,3 +505,32 @@ def strength_slopes(values, strengths, tie=False):
                 chance = 1 / (1 + np.exp(strengths[j] - strengths[i]))
                 slopes[i] += (row[i] > row[j]) + 0.5 * (row[i] == row[j]) - chance
     return slopes
+
+
+def weighted_mean(values, weight):
+    """A weighted mean, its standard error and its degrees of freedom, from the matrix of residuals.
+
+    Residuals are e = M x; each square is divided by its expectation if all values vary alike.
+    """
+    p = np.asarray(weight) / np.sum(weight)
+    n = len(p)
+    M = np.eye(n) - np.outer(np.ones(n), p)
+    H = M @ M.T
+    residuals = M @ values
+    a = [p[i] ** 2 / H[i, i] for i in range(n)]
+    variance = sum(a[i] * residuals[i] ** 2 for i in range(n))
+    spread = sum(a[i] * a[j] * H[i, j] ** 2 for i in range(n) for j in range(n))
+    return float(p @ values), float(np.sqrt(variance)), sum(a[i] * H[i, i] for i in range(n)) ** 2 / spread
+
+
+def chance_of_separation(apart, error, n, more, confidence, draws, seed):
+    """How often a t-test of n values with this mean and error and `more` drawn ones excludes 0."""
+    rng, found = np.random.default_rng(seed), 0
+    for _ in range(draws):
+        deviation = error * np.sqrt(n * (n - 1) / rng.chisquare(n - 1))
+        later = rng.normal(rng.normal(apart, deviation / np.sqrt(n)), deviation, more)
+        # Values with the mean and the error that are known.
+        known = np.linspace(-1, 1, n)
+        known = apart + known * error * np.sqrt(n) / known.std(ddof=1)
+        found += ttest_1samp([*known, *later], 0.0).pvalue < 1 - confidence
+    return found / draws

@@ -8,6 +8,7 @@ from commands import assert_close, run
 from html_page import Page
 from rankwise import ScoreTable
 from rankwise.cli.main import main
+from rankwise.leaderboard.score_statistics import STATISTICS
 
 COLUMNS = ("--model", "m", "--task", "t", "--value", "v")
 
@@ -33,13 +34,15 @@ def table_of(file, **options):
     return ScoreTable(pd.read_csv(file), **names, **options)
 
 
-@pytest.mark.parametrize("by", ["mean", "rank", "wins", "strength"])
-def test_the_command_answers_as_python_does(capsys, file, by):
-    for over in ("tasks", "instances"):
-        found = run(capsys, "leaderboard", file, *COLUMNS, "--instance", "i", "--by", by, "--over", over)
+@pytest.mark.parametrize("score", list(STATISTICS))
+def test_the_command_answers_as_python_does(capsys, file, score):
+    for over in ("tasks", "instances", "both"):
+        found = run(
+            capsys, "leaderboard", file, *COLUMNS, "--instance", "i", "--score", score, "--over", over
+        )
         table = table_of(file, instance="i")
-        assert_close(found["leaderboard"], [row._asdict() for row in table.leaderboard(by, over)])
-        expected = [row._asdict() for row in table.differences("neighbors", by, over)]
+        assert_close(found["leaderboard"], [row._asdict() for row in table.leaderboard(score, over)])
+        expected = [row._asdict() for row in table.differences("neighbors", score, over)]
         assert_close(found["neighbors"], expected)
 
 
@@ -90,7 +93,7 @@ def test_a_model_of_one_task_has_open_ends(capsys, file):
         ((*COLUMNS, "--a", "m"), "cannot be combined with --a"),
         (("--value", "v"), "--value needs --task"),
         (("--over", "tasks", "--a", "m", "--b", "t"), "--over needs --task"),
-        ((*COLUMNS, "--by", "median"), "by must be"),
+        (("--score", "rank", "--a", "m", "--b", "t"), "--score needs --task"),
         ((*COLUMNS, "--over", "instances"), "column of instances"),
         (("--task", "t", "--model", "m", "--value", "x"), "no column 'x'"),
     ],
@@ -104,3 +107,54 @@ def test_words_are_no_values(capsys, file):
     file.write_text("m,t,v\na,1,NA\nb,1,2\n")
     assert main(["leaderboard", str(file), *COLUMNS]) != 0
     assert "column of numbers" in capsys.readouterr().err
+
+
+@pytest.fixture
+def metrics(file):
+    frame = pd.read_csv(file)
+    other = frame.assign(metric="loss", v=-2 * frame["v"] + frame["i"])
+    pd.concat([frame.assign(metric="accuracy"), other[other.m != "m0"]]).to_csv(file, index=False)
+    return file
+
+
+def test_a_leaderboard_per_metric(capsys, metrics, tmp_path):
+    page = tmp_path / "board.html"
+    given = ("--by", "metric", "--lower-is-better", "loss", "--fragility", "-o", page)
+    found = run(capsys, "leaderboard", metrics, *COLUMNS, *given)["by"]
+    frame = pd.read_csv(metrics)
+    for metric, is_lower in (("accuracy", False), ("loss", True)):
+        part = ScoreTable(
+            frame[frame.metric == metric], model="m", task="t", value="v", lower_is_better=is_lower
+        )
+        assert_close(found[metric]["leaderboard"], [row._asdict() for row in part.leaderboard()])
+        assert_close(found[metric]["separation"], part.separation()._asdict())
+        assert_close(found[metric]["fragility"], part.fragility()._asdict())
+    tables = Page(page.read_text(encoding="utf-8")).tables
+    assert {"metrics", "leaderboard", "leaderboard-1", "answers-1"} <= set(tables)
+    assert tables["metrics"][0][1::2] == [["accuracy"], ["loss"]] or len(tables["metrics"][0]) == 5
+    assert len(tables["metrics"]) == 6  # a model without one of the metrics is there
+    assert main(["leaderboard", str(metrics), *COLUMNS, "--by", "metric"]) == 0
+    assert "metric: loss" in capsys.readouterr().out
+
+
+def test_lower_is_better_names_metrics(capsys, metrics):
+    given = ("--by", "metric", "--lower-is-better", "t1")
+    assert main(["leaderboard", str(metrics), *COLUMNS, *given]) != 0
+    assert "takes metrics: 'accuracy', 'loss'; got 't1'" in capsys.readouterr().err
+
+
+def test_weights_and_anytime_intervals(capsys, file, tmp_path):
+    frame = pd.read_csv(file)
+    frame["w"] = 1 + frame["i"]
+    frame.to_csv(file, index=False)
+    page = tmp_path / "board.html"
+    given = ("--instance", "i", "--weight", "w", "--intervals", "anytime", "-o", page)
+    found = run(capsys, "leaderboard", file, *COLUMNS, *given)
+    table = table_of(file, instance="i", weight="w")
+    assert_close(found["leaderboard"], [row._asdict() for row in table.leaderboard()])
+    expected = table.differences(intervals="anytime")
+    assert_close(found["neighbors"], [row._asdict() for row in expected])
+    assert "all looks at once" in page.read_text(encoding="utf-8")
+    for wrong in ((*COLUMNS, "--intervals", "posterior"), ("--a", "m", "--b", "t", "--intervals", "anytime")):
+        assert main(["leaderboard", str(file), *wrong]) != 0
+        assert "--intervals" in capsys.readouterr().err

@@ -3,10 +3,12 @@
 import numpy as np
 import pandas as pd
 import pytest
+from scipy.special import expit
 from scipy.stats import norm, t
 
-from rankwise import BradleyTerry, load_model, save_model
+from rankwise import BradleyTerry, CrowdBradleyTerry, load_model, save_model
 from rankwise.leaderboard import base, table
+from rankwise.leaderboard.anytime import level
 from rankwise.leaderboard.table import rank_ranges, step_down_ranges
 from rankwise.leaderboard.uncertainty import normal_draws
 from test_bradley_terry import N_ITEMS, drawn
@@ -341,3 +343,32 @@ def test_ranges_of_ranks_are_those_of_the_textbook(seed):
     draws = normal_draws(scores, covariance, table.DRAWS)
     found = step_down_ranges(scores, covariance, 0.9)
     assert tuple(ends.tolist() for ends in found) == textbook_ranges(scores, covariance, draws, 0.9)
+
+
+def test_intervals_for_all_looks_are_fixed_ones_of_a_higher_level():
+    a, b, won = votes_of_few(np.random.default_rng(0))
+    for cluster, units in ((None, len(a)), (np.arange(len(a)) % 40, 40)):
+        model = BradleyTerry().fit(a, b, outcome=won, cluster=cluster)
+        high = level(0.9, units, "anytime", 150)
+        one = model.difference("x", "y", confidence=0.9, intervals="anytime", planned=150)
+        other = model.difference("x", "y", confidence=high)
+        assert (one.low, one.high) == pytest.approx((other.low, other.high))
+        chances = model.predict_pair_interval("x", "y", confidence=0.9, intervals="anytime", planned=150)
+        assert chances == pytest.approx(tuple(expit([one.low, one.high])))
+
+
+@pytest.mark.parametrize("model", [BradleyTerry(intervals="posterior"), CrowdBradleyTerry()])
+def test_intervals_for_all_looks_are_refused_if_unknown(model):
+    a, b, won = votes_of_few(np.random.default_rng(0))
+    extra = {"judge": np.arange(len(a)) % 5} if isinstance(model, CrowdBradleyTerry) else {}
+    model.fit(a, b, outcome=won, **extra)
+    with pytest.raises(ValueError, match="is for BradleyTerry with"):
+        model.difference("x", "y", intervals="anytime")
+    with pytest.raises(ValueError, match="intervals must be"):
+        BradleyTerry().fit(a, b, outcome=won).difference("x", "y", intervals="daily")
+
+
+def votes_of_few(rng):
+    """Votes on three items."""
+    a, b = rng.permuted(np.tile(["x", "y", "z"], (200, 1)), axis=1)[:, :2].T
+    return a, b, (rng.random(200) < 0.6) * 1.0

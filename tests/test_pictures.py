@@ -16,6 +16,7 @@ from rankwise import (
     RankLogistic,
     RankSVM,
     RankSVMCV,
+    ScoreTable,
     win_statistics,
 )
 from rankwise.datasets import make_ordinal, make_ranking
@@ -27,6 +28,7 @@ from rankwise.plotting import (
     CertifiedPathDisplay,
     ConvergenceDisplay,
     CostDisplay,
+    CriticalDifferenceDisplay,
     LeaderboardDisplay,
     OrderComparisonDisplay,
     PairExplanationDisplay,
@@ -113,6 +115,9 @@ PICTURES = {
         win_statistics(QID % 2, [Outcome(Y, name="grade"), Outcome(SCORES, margin=0.5, name="walk")])
     ).picture(),
     "orders": lambda: OrderComparisonDisplay(compare_orders(HullRanker(), X[:60], Y[:60], cv=2)).picture(),
+    "critical difference": lambda: CriticalDifferenceDisplay(
+        ScoreTable.from_wide(np.random.default_rng(0).normal(size=(9, 5)) + np.arange(5)).leaderboard("rank")
+    ).picture(),
     "leaderboard": lambda: LeaderboardDisplay(
         BradleyTerry().fit(["a", "a", "b"], ["b", "c", "c"]).leaderboard()
     ).picture(),

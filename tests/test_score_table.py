@@ -14,10 +14,12 @@ from scipy.stats import friedmanchisquare, t, ttest_1samp, ttest_rel
 
 import reference
 from rankwise import ScoreTable
-from rankwise.leaderboard.score_order import anytime_critical, anytime_p, letter_groups
+from rankwise.leaderboard.anytime import anytime_critical, anytime_p
+from rankwise.leaderboard.score_order import Plan, letter_groups
 from rankwise.leaderboard.score_statistics import STATISTICS
 
 BY = tuple(STATISTICS)
+NAMES = {"model": "model", "task": "task", "value": "value"}
 # Few values, so that there are ties, and missing cells.
 CELLS = st.sampled_from([0.0, 1.0, 2.0, 3.5, np.nan])
 
@@ -351,7 +353,7 @@ def test_unusable_questions_are_refused():
     for ask, message in (
         (lambda: table.leaderboard(), "two tasks or more"),
         (lambda: table.leaderboard(over="instances"), "column of instances"),
-        (lambda: table.leaderboard(by="median"), "by must be"),
+        (lambda: table.leaderboard(score="median"), "score must be"),
         (lambda: table.leaderboard(over="models"), "over must be"),
         (lambda: ScoreTable({"m": [1]}, model="m", task="t", value="v"), "no column 't', 'v'"),
         (lambda: ScoreTable([1.0], model="m", task="t", value="v"), "from_wide"),
@@ -400,3 +402,174 @@ def test_tasks_without_values_are_left_out():
     table = ScoreTable.from_wide(values, lower_is_better={2})
     assert table.tasks_.tolist() == [0, 1, 3, 4, 5]
     assert np.array_equal(table.values_, np.delete(values, 2, axis=0))
+
+
+@pytest.mark.parametrize("score", BY)
+def test_a_task_of_weight_two_scores_as_two_tasks(score):
+    values, weight = random_values(8, 4, missing=0.1), np.array([1, 2, 1, 1, 3, 1, 1, 1])
+    weighted = ScoreTable.from_wide(values, weight=weight / 7).influences(score)
+    copied = ScoreTable.from_wide(np.repeat(values, weight, axis=0)).influences(score)
+    assert np.allclose(weighted.scores, copied.scores, atol=1e-8)
+
+
+@given(
+    arrays(np.float64, 7, elements=st.floats(0.1, 9.0)),
+    arrays(np.float64, (7, 3), elements=st.floats(-9, 9).map(lambda x: round(x, 3))),
+)
+def test_errors_of_weighted_means_are_those_of_the_matrix_of_residuals(weight, values):
+    board = ScoreTable.from_wide(values, weight=weight).leaderboard()
+    found = ScoreTable.from_wide(values, weight=weight).influences()
+    for row in board:
+        mean, error, freedom = reference.weighted_mean(values[:, row.item], weight)
+        assert (row.score, row.standard_error) == pytest.approx((mean, error), abs=1e-9)
+        if error > 1e-6:
+            assert found.freedom[row.item] == pytest.approx(freedom)
+
+
+def test_weights_of_instances_are_those_in_the_scores():
+    frame = long_frame(random_values(4, 3), n_instances=5)
+    frame["weight"] = 1.0 + (frame["task"] * 3 + frame["instance"]) % 4
+    table = ScoreTable(frame, **NAMES, instance="instance", weight="weight")
+    parts = frame.assign(total=frame["value"] * frame["weight"]).groupby("model")[["total", "weight"]].sum()
+    expected = (parts["total"] / parts["weight"]).to_numpy()
+    for over in ("tasks", "instances", "both"):
+        assert np.allclose(table.influences("mean", over).scores, expected)
+    cells = frame.assign(total=frame["value"] * frame["weight"]).groupby(["task", "model"]).sum()
+    assert np.allclose(table.values_.ravel(), cells["total"] / cells["weight"])
+    frame["weight"] = 1.0
+    ones = ScoreTable(
+        frame[frame["instance"] <= frame["task"]], **NAMES, instance="instance", weight="weight"
+    )
+    means = frame[frame["instance"] <= frame["task"]].groupby("model")["value"].mean()
+    assert np.allclose(ones.influences().scores, means)
+
+
+def test_instances_of_weight_zero_are_left_out():
+    frame = long_frame(random_values(4, 3), n_instances=5)
+    frame["weight"] = (frame["instance"] > 0) * (frame["task"] > 0) * 1.0
+    ours = ScoreTable(frame, **NAMES, instance="instance", weight="weight")
+    theirs = ScoreTable(frame[frame["weight"] > 0], **NAMES, instance="instance", weight="weight")
+    assert np.array_equal(ours.values_, theirs.values_)
+    assert ours.tasks_.tolist() == [1, 2, 3]
+    for weight, message in ((np.arange(len(frame)), "must be the same"), (-frame["weight"], "negative")):
+        with pytest.raises(ValueError, match=message):
+            ScoreTable(frame.assign(weight=weight), **NAMES, instance="instance", weight="weight")
+
+
+def test_over_both_compares_on_instances_with_errors_of_tasks():
+    frame = long_frame(random_values(9, 4), n_instances=6)
+    table = ScoreTable(frame, **NAMES, instance="instance")
+    by_task = np.array([reference.win_rates(one) for one in wide_instances(frame)])
+    board = table.leaderboard("wins", "both")
+    for row in board:
+        rates = by_task[:, int(row.item[1])]
+        assert row.score == pytest.approx(rates.mean())
+        assert row.standard_error == pytest.approx(rates.std(ddof=1) / 3)
+    test = ttest_rel(by_task[:, 0], by_task[:, 3])
+    assert table.difference("m0", "m3", "wins", "both").p_value == pytest.approx(test.pvalue)
+    assert "other instances" in board.note
+
+
+def wide_instances(frame):
+    """The values of each task: a row per instance, a column per model."""
+    parts = frame.groupby("task")
+    return [
+        part.pivot_table(index="instance", columns="model", values="value").to_numpy() for _, part in parts
+    ]
+
+
+def test_means_over_tasks_have_the_errors_of_both():
+    table = ScoreTable(long_frame(random_values(9, 4), n_instances=6), **NAMES, instance="instance")
+    ours, theirs = (table.influences("mean", over) for over in ("both", "tasks"))
+    assert np.array_equal(ours.covariance, theirs.covariance)
+
+
+@given(tables(3))
+@settings(deadline=None)
+def test_worths_have_no_slope_of_plackett_and_luce(values):
+    table, values = connected(values)
+    found = table.influences("plackett-luce")
+    n_models = values.shape[1]
+    lists = [row[~np.isnan(row)] for row in values]
+    item = [np.flatnonzero(~np.isnan(row)) for row in values]
+    weight = [np.ones(len(one)) for one in lists]
+    if found.note:
+        lists += list(np.eye(n_models))
+        item += [np.arange(n_models)] * n_models
+        weight += [np.full(n_models, 1 - 1 / n_models)] * n_models
+    query = np.repeat(np.arange(len(lists)), [len(one) for one in lists])
+    item, labels, weight = (np.concatenate(one) for one in (item, lists, weight))
+    # A weight of a whole ranking: its rows are counted alike.
+    slopes = np.zeros(n_models)
+    for q in set(query.tolist()):
+        rows = query == q
+        if len(set(labels[rows].tolist())) > 1:
+            loss = reference.plackett_luce(
+                found.scores[item[rows]], labels[rows], query[rows], ties="efron", average="pairs"
+            )[1]
+            chosen = (labels[rows] > labels[rows].min()).sum()
+            np.add.at(slopes, item[rows], weight[rows] * chosen * loss)
+    assert np.abs(slopes).max() < 1e-5
+    assert found.scores.mean() == pytest.approx(0.0, abs=1e-9)
+
+
+@pytest.mark.parametrize("score", ["mean", "wins"])
+@pytest.mark.parametrize("seed", range(5))
+def test_instances_without_which_another_model_is_first(score, seed):
+    frame = long_frame(np.zeros((3, 3)), n_instances=5, seed=seed)
+    table = ScoreTable(frame, **NAMES, instance="instance")
+    found = table.fragility(score, "instances")
+    rows = pd.MultiIndex.from_frame(frame[["task", "instance"]])
+
+    def first_without(removed):
+        rest = frame[~rows.isin(removed)]
+        if score == "mean":
+            return rest.groupby(["task", "model"])["value"].mean().groupby("model").mean().idxmax()
+        rates = np.mean([reference.win_rates(one) for one in wide_instances(rest)], axis=0)
+        return f"m{rates.argmax()}"
+
+    assert first_without([]) == found.top
+    assert first_without(found.removed) == found.new_top != found.top
+    assert (found.total, found.unit) == (15, "instance")
+    fewer = (
+        removed
+        for count in range(1, min(len(found.removed), 3))
+        for removed in itertools.combinations(sorted(set(rows)), count)
+    )
+    changing = next((removed for removed in fewer if first_without(removed) != found.top), None)
+    assert changing is None or len(found.removed) <= len(changing) + 1
+    assert f"{found.removed[0][1]} of {found.removed[0][0]}" in str(found)
+
+
+def test_the_chance_of_separation_is_that_of_a_simulation():
+    for apart, n, more in ((0.5, 8, 8), (1.2, 12, 3)):
+        ours = Plan(apart, 0.6, n - 1, n).chance(more)
+        theirs = reference.chance_of_separation(apart, 0.6, n, more, 0.95, 2000, 0)
+        assert ours == pytest.approx(theirs, abs=0.03)
+
+
+def test_more_tasks_separate_the_first_two():
+    table = ScoreTable.from_wide(random_values(30, 3, seed=4) - [3.0, 0.0, 0.0])
+    first, second, third = (row.item for row in table.leaderboard())
+    found = table.separation()
+    assert (found.a, found.b, found.unit, found.units) == (first, second, "task", 30)
+    one = table.difference(first, second)
+    plan = Plan(one.estimate, one.standard_error, 29, 30)
+    assert plan.chance(found.more) >= 0.8 > plan.chance(found.more - 1)
+    assert table.separation(intervals="anytime").more > found.more
+    assert table.separation(first, third).more == 0
+    assert "already" in str(table.separation(first, third))
+    assert f"{found.more:,} more tasks" in str(found)
+    equal = ScoreTable.from_wide([[1.0, 0.0], [0.0, 1.0], [1.0, 0.0], [0.0, 1.0]])
+    assert equal.separation(chance=0.99).more is None
+    assert "Even 1,000 times" in str(equal.separation(chance=0.99))
+
+
+def test_separation_over_instances_asks_for_instances():
+    table = ScoreTable(long_frame(0.02 * random_values(3, 2), n_instances=9), **NAMES, instance="instance")
+    found = table.separation(over="instances")
+    assert (found.unit, found.units) == ("instance", 27)
+    with pytest.raises(ValueError, match="a and b, or neither"):
+        table.separation("m0")
+    with pytest.raises(ValueError, match="0 < chance < 1"):
+        table.separation(chance=1.0)

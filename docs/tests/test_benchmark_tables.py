@@ -30,6 +30,7 @@ WRITERS = {
     "rank_rls": lambda script: script.write_tables(),
     "suite": lambda script: script.write_table(),
     "tuning": lambda script: script.write_tables(),
+    "which_next": lambda script: script.write_table(),
     "whole_fit": lambda script: script.write_tables(read(script)),
 }
 NEEDS = {"budgets": ("lightgbm",), "dask_scaling": ("dask", "distributed"), "defaults": ("lightgbm",)}

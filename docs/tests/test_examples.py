@@ -1,7 +1,6 @@
 """Every example of the gallery runs, and the pages that users read name what there is."""
 
 import importlib
-import importlib.util
 import inspect
 import re
 import runpy
@@ -122,10 +121,7 @@ def test_every_extra_is_on_the_page_of_installation():
 def test_the_pages_show_the_recorded_coverage(monkeypatch):
     """If this fails: python benchmarks/coverage.py --table."""
     monkeypatch.syspath_prepend(str(ROOT / "benchmarks"))
-    # By its path, as there is a package of this name.
-    source = importlib.util.spec_from_file_location("of_intervals", ROOT / "benchmarks" / "coverage.py")
-    coverage = importlib.util.module_from_spec(source)
-    source.loader.exec_module(coverage)
+    coverage = importlib.import_module("coverage_cases.pages")
     pages = "".join(page.read_text(encoding="utf-8") for page in coverage.PAGES)
     for table in coverage.tables().values():
         assert table in pages

@@ -3,6 +3,7 @@
 from rankwise.report.alpha_path_display import AlphaPathDisplay, CertifiedPathDisplay
 from rankwise.report.convergence_display import ConvergenceDisplay
 from rankwise.report.cost_display import CostDisplay
+from rankwise.report.critical_difference_display import CriticalDifferenceDisplay
 from rankwise.report.curves_display import CurveDisplay
 from rankwise.report.interval_display import OrderComparisonDisplay
 from rankwise.report.leaderboard_display import LeaderboardDisplay, RatingsDisplay
@@ -20,6 +21,7 @@ __all__ = [
     "CertifiedPathDisplay",
     "ConvergenceDisplay",
     "CostDisplay",
+    "CriticalDifferenceDisplay",
     "CurveDisplay",
     "LeaderboardDisplay",
     "OrderComparisonDisplay",

@@ -303,6 +303,10 @@ def check_usage(options: argparse.Namespace) -> None:
     refused = [name for name in OF_MATCHES_ALONE if options.ranking and getattr(options, name)]
     if refused:
         raise arguments.UsageError(f"--{refused[0].replace('_', '-')} cannot be used with --ranking.")
+    if options.intervals == "anytime":
+        raise arguments.UsageError(
+            "--intervals anytime needs --task; for votes, use BradleyTerry.difference."
+        )
     if (options.a is None) != (options.b is None):
         raise arguments.UsageError("A table of matches needs --a and --b, or neither.")
     if options.cluster is not None and len(options.cluster) > 2:

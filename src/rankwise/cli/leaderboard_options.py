@@ -30,7 +30,7 @@ def _add_data_options(parser: Any) -> None:
         "--outcome",
         help="column of the outcome for the first: win, loss, tie, or 1, 0, 0.5, or model_a, model_b",
     )
-    group.add_argument("--weight", help="column of weights")
+    group.add_argument("--weight", help="column of weights, of votes, or of tasks or instances")
     group.add_argument(
         "--ranking", help="column of who ranked, of a table with a row per item of a ranking (Plackett-Luce)"
     )
@@ -58,14 +58,15 @@ def _add_table_options(parser: Any) -> None:
     )
     group.add_argument(
         "--over", choices=OVER,
-        help="intervals for other tasks like these (default), or for other instances of these tasks",
+        help="intervals for other tasks like these (default), for other instances of these tasks, or both",
     )  # fmt: skip
     group.add_argument(
         "--lower-is-better",
         nargs="*",
         metavar="TASK",
-        help="lower values are better, in all tasks or in these",
+        help="lower values are better, in all tasks or in these; with --by, of these metrics",
     )
+    group.add_argument("--score", choices=tuple(STATISTICS), help="what to rank by (default: mean)")
     group.add_argument("--scale", choices=SCALES, help="scale values by the range or deviation of each task")
 
 
@@ -91,8 +92,9 @@ def _add_model_options(parser: Any) -> None:
     )
     group.add_argument(
         "--intervals",
-        choices=("debiased", "posterior"),
-        help="intervals without the bias of the penalty (default), or of the posterior",
+        choices=("debiased", "posterior", "anytime"),
+        help="intervals without the bias of the penalty (default), or of the posterior; with --task, anytime "
+        "intervals of differences hold at all looks",
     )
     group.add_argument("--model", help="file to save the model to; with --task, column of models")
     group.add_argument(
@@ -146,7 +148,7 @@ def _add_questions(parser: Any) -> None:
     parser.add_argument(
         "--by", metavar="COLUMN",
         help="a leaderboard per category of this column, such as a language, that leans on that of all "
-        f"votes; with --task, the score: {', '.join(STATISTICS)}",
+        "votes; with --task, a leaderboard per metric",
     )  # fmt: skip
 
 

@@ -22,12 +22,12 @@ if TYPE_CHECKING:
         Ratings as Ratings,
         ratings_over_time as ratings_over_time,
     )
-    from rankwise.leaderboard.score_order import TableDifference as TableDifference
+    from rankwise.leaderboard.score_fragility import TableFragility as TableFragility
+    from rankwise.leaderboard.score_order import Separation as Separation, TableDifference as TableDifference
     from rankwise.leaderboard.score_table import (
         ScoreLeaderboard as ScoreLeaderboard,
         ScoreRow as ScoreRow,
         ScoreTable as ScoreTable,
-        TableFragility as TableFragility,
         TaskAgreement as TaskAgreement,
     )
     from rankwise.leaderboard.side_tables import (
@@ -37,6 +37,7 @@ if TYPE_CHECKING:
         PairTable as PairTable,
         judge_table as judge_table,
         pair_table as pair_table,
+        undecided_pairs as undecided_pairs,
     )
     from rankwise.leaderboard.plackett_luce import PlackettLuce as PlackettLuce
     from rankwise.leaderboard.prediction_powered import (

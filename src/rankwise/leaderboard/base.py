@@ -16,6 +16,7 @@ from rankwise.core.checks import as_array, check_choice, check_count, check_posi
 from rankwise.core.stored import Array, Declaration, Value
 from rankwise.core.text import listed
 from rankwise.core.types import FloatArray, FloatVector, IntVector
+from rankwise.leaderboard.anytime import PLANNED, level
 from rankwise.leaderboard.comparisons import Comparisons
 from rankwise.leaderboard.held_out import HeldOut, held_out
 from rankwise.leaderboard.links import LINKS, Link
@@ -74,6 +75,8 @@ class BaseLeaderboard(LeaderboardParameters, BaseEstimator):
     `_uncertainty` for intervals and `_posterior` for predictions.
     """
 
+    # Whether intervals for all looks are known to hold, as far as options allow.
+    has_sequences: ClassVar[bool] = False
     # What a fit leaves: see `rankwise.core.stored`.
     stored: ClassVar[dict[str, Declaration]] = {
         "items_": Array(("items",), "", required=True),
@@ -174,8 +177,10 @@ class BaseLeaderboard(LeaderboardParameters, BaseEstimator):
         d = self._averaged(first, second, self.order_effect_)
         return np.exp(np.moveaxis(self.link_.log_chances(d, self._shape), 0, -1))
 
-    def predict_pair_interval(self, a: Any, b: Any, *, confidence: float = 0.95) -> tuple[float, float]:
-        """Return the confidence interval of P(a above b): that of the difference of scores, as probabilities.
+    def predict_pair_interval(
+        self, a: Any, b: Any, *, confidence: float = 0.95, intervals: str = "fixed", planned: float = PLANNED
+    ) -> tuple[float, float]:
+        """Return the confidence interval of P(a above b): that of `difference`, as probabilities.
 
         Examples
         --------
@@ -185,7 +190,7 @@ class BaseLeaderboard(LeaderboardParameters, BaseEstimator):
         >>> round(low, 2), round(high, 2)
         (0.59, 0.86)
         """
-        difference = self.difference(a, b, confidence=confidence)
+        difference = self.difference(a, b, confidence=confidence, intervals=intervals, planned=planned)
         low, high = self.link_.chance(np.array([difference.low, difference.high])).tolist()
         return low, high
 
@@ -282,11 +287,25 @@ class BaseLeaderboard(LeaderboardParameters, BaseEstimator):
         errors = score_errors(self._uncertainty(), numbers.ravel(), dense=DENSE_ITEMS, block=BLOCK_COLUMNS)
         return _plain(errors.reshape(numbers.shape))
 
-    def difference(self, a: Any, b: Any, *, confidence: float = 0.95) -> ScoreDifference:
+    def difference(
+        self, a: Any, b: Any, *, confidence: float = 0.95, intervals: str = "fixed", planned: float = PLANNED
+    ) -> ScoreDifference:
         """Return s_a - s_b with its standard error, confidence interval and P(s_a > s_b).
 
         The probability averages over the posterior of the prior's standard deviation, up to 500 items, in 20
         warm fits; beyond, it is at `prior_sd_`. See `ScoreDifference` for what it assumes.
+
+        Parameters
+        ----------
+        a, b : names
+        confidence : float
+        intervals : "fixed" or "anytime"
+            A fixed interval is for one look. Anytime intervals hold at all looks while votes arrive, as in
+            `ScoreTable.difference`: asymptotically, for `BradleyTerry` without half-life, features or
+            posterior intervals, if the votes (or their clusters) are a sample whose pairs are drawn in one
+            way throughout.
+        planned : float
+            The number of votes (or clusters) at which anytime intervals are narrowest.
 
         Examples
         --------
@@ -298,9 +317,12 @@ class BaseLeaderboard(LeaderboardParameters, BaseEstimator):
         for name, argument in ((a, "a"), (b, "b")):
             if self._numbers_of(name, argument).ndim:
                 raise ValueError(f"{argument} must be the name of one item; got {name!r}.")
-        return self.differences(a, b, confidence=confidence)[0]
+        options: dict[str, Any] = {"confidence": confidence, "intervals": intervals, "planned": planned}
+        return self.differences(a, b, **options)[0]
 
-    def differences(self, a: Any, b: Any, *, confidence: float = 0.95) -> list[ScoreDifference]:
+    def differences(
+        self, a: Any, b: Any, *, confidence: float = 0.95, intervals: str = "fixed", planned: float = PLANNED
+    ) -> list[ScoreDifference]:
         """Return `difference` of each pair of two columns of names.
 
         Examples
@@ -313,6 +335,14 @@ class BaseLeaderboard(LeaderboardParameters, BaseEstimator):
         first, second = (numbers.ravel() for numbers in self._pairs_of(a, b))
         check_confidence(confidence)
         uncertainty = self._uncertainty()
+        if intervals != "fixed":
+            is_mean = getattr(self, "half_life", None) is None and not hasattr(self, "coef_")
+            if not (self.has_sequences and self.intervals == "debiased" and is_mean):
+                raise ValueError(
+                    'intervals="anytime" is for BradleyTerry with intervals="debiased", without half_life '
+                    "and features."
+                )
+            confidence = float(level(confidence, uncertainty.n_units, intervals, planned))
         apart = (self.scores_[first] - self.scores_[second]).tolist()
         above = np.sum([weight * one.above(first, second) for weight, one in self._posteriors()], axis=0)
         pairs = zip(first.tolist(), second.tolist(), strict=True)

@@ -155,6 +155,7 @@ class BradleyTerry(BaseLeaderboard):
     feature_alpha: float | None = None
     half_life: float | None = None
 
+    has_sequences: ClassVar[bool] = True
     stored: ClassVar[dict[str, Declaration]] = {
         "n_features_in_": Value((int,), low=1, size="features"),
         "feature_names_in_": Array(("features",), "OU", text=True),

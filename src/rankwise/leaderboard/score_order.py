@@ -3,24 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.stats import norm, t
 
-from rankwise.core.checks import check_choice
 from rankwise.core.results import Column, ResultTable
-from rankwise.core.text import p_value_text
+from rankwise.core.text import p_value_text, plural
 from rankwise.core.types import FloatArray, FloatVector, IntVector
 from rankwise.evaluation.paired import holm_factors
+from rankwise.leaderboard.anytime import PLANNED, anytime_p, level
 from rankwise.leaderboard.score_statistics import Influences
 from rankwise.leaderboard.uncertainty import normal_draws
 
-INTERVALS = ("fixed", "anytime")
-# The number of units at which a confidence sequence of 95% is narrowest, if no other is planned.
-PLANNED = 200
 DRAWS = 4000
+# More units than this multiple of the present ones are not asked for.
+MOST_TIMES = 1000
 LETTERS = "abcdefghijklmnopqrstuvwxyz"
 
 
@@ -53,6 +53,39 @@ class TableDifference(NamedTuple):
         return self.low > 0 or self.high < 0
 
 
+class Separation(NamedTuple):
+    """How many more tasks or instances would separate two models.
+
+    Attributes
+    ----------
+    a, b : names
+    unit : "task" or "instance"
+    units : int
+        The number that both models have.
+    more : int or None
+        The fewest with which the interval excludes 0 with probability `chance`: 0 if it does already, None
+        if they are more than 1,000 times the present ones.
+    chance : float
+    """
+
+    a: Any
+    b: Any
+    unit: str
+    units: int
+    more: int | None
+    chance: float
+
+    def __str__(self) -> str:
+        if not self.more:
+            if self.more == 0:
+                return f"The interval separates {self.a} from {self.b} already."
+            return f"Even {MOST_TIMES:,} times as many {self.unit}s need not separate {self.a} from {self.b}."
+        return (
+            f"{plural(self.more, f'more {self.unit}')} like the {self.units:,} would separate {self.a} from "
+            f"{self.b} with a probability of {self.chance:.0%}, as far as the difference is known."
+        )
+
+
 DIFFERENCES = (
     Column("a", left=True), Column("b", left=True), Column("estimate", format=".3f"),
     Column("low", format=".3f", title="from"), Column("high", format=".3f", title="to"),
@@ -61,35 +94,67 @@ DIFFERENCES = (
 )  # fmt: skip
 
 
-def mixture_scale(confidence: float, planned: float) -> float:
-    """Return rho^2 of a confidence sequence that is narrowest at about `planned` units.
+@dataclass(frozen=True)
+class Plan:
+    """A difference of `n_units` units, of which there will be more.
 
-    Waudby-Smith et al. (2024), appendix B.2.
+    Attributes
+    ----------
+    apart, error, freedom : float
+        The difference, its standard error and its degrees of freedom.
+    n_units : int
+    confidence, intervals, planned :
+        Of the interval of all units together.
     """
-    log_alpha = -2.0 * np.log(1.0 - confidence)
-    return float((log_alpha + np.log(log_alpha + 1.0)) / planned)
 
+    apart: float
+    error: float
+    freedom: float
+    n_units: int
+    confidence: float = 0.95
+    intervals: str = "fixed"
+    planned: float = PLANNED
 
-def anytime_critical(n_units: Any, confidence: float, planned: float = PLANNED) -> Any:
-    """Return the half-width, in standard errors, of an asymptotic confidence sequence after n units.
+    def chance(self, more: int) -> float:
+        """Return the probability that the interval with more units excludes 0, by simulation.
 
-    The mixture of Robbins with scale rho: sqrt(2 (c + 1) / c log(sqrt(c + 1) / alpha)), c = n rho^2. The
-    sequence covers at all n at once, asymptotically as the first look is later (Waudby-Smith et al. 2024,
-    theorem 2.2).
+        The true difference and the variance of a unit are drawn from their distribution given the units, for
+        normal values without a prior; then the mean and the variance of the further units.
+        """
+        rng, n, total = np.random.default_rng(0), self.n_units, self.n_units + more
+        known = self.freedom * n * self.error**2
+        variance = known / rng.chisquare(self.freedom, DRAWS)
+        true = self.apart + np.sqrt(variance / n) * rng.normal(size=DRAWS)
+        later = true + np.sqrt(variance / more) * rng.normal(size=DRAWS)
+        squares = known + variance * 2.0 * rng.standard_gamma((more - 1) / 2, DRAWS)
+        squares += n * more / total * (later - self.apart) ** 2
+        freedom = self.freedom + more
+        mean, errors = (n * self.apart + more * later) / total, np.sqrt(squares / freedom / total)
+        reach = self.critical(total, freedom) * errors
+        return float((np.abs(mean) > reach).mean())
 
-    Examples
-    --------
-    >>> anytime_critical(np.array([20, 200, 1000]), 0.95).round(2)
-    array([3.86, 3.04, 3.15])
-    """
-    c = n_units * mixture_scale(confidence, planned)
-    return np.sqrt(2.0 * (c + 1.0) / c * np.log(np.sqrt(c + 1.0) / (1.0 - confidence)))
+    def critical(self, n_units: int, freedom: float) -> float:
+        """Return the half-width of an interval in standard errors."""
+        tail = (1 - level(self.confidence, n_units, self.intervals, self.planned)) / 2
+        return float(t.isf(tail, freedom))
 
-
-def anytime_p(z: Any, n_units: Any, confidence: float, planned: float = PLANNED) -> Any:
-    """Return the largest alpha at which the sequence excludes 0, for its scale at this confidence."""
-    c = n_units * mixture_scale(confidence, planned)
-    return np.minimum(1.0, np.sqrt(c + 1.0) * np.exp(-0.5 * np.square(z) * c / (c + 1.0)))
+    def fewest(self, chance: float) -> int | None:
+        """Return the fewest further units with this chance; None if they are very many."""
+        if self.freedom <= 0 or not 0 < chance < 1:
+            raise ValueError(
+                f"separation needs 0 < chance < 1 and two units or more; got {chance!r} and {self.n_units}."
+            )
+        if abs(self.apart) > self.critical(self.n_units, self.freedom) * self.error:
+            return 0
+        low, high, most = 0, 1, MOST_TIMES * self.n_units
+        while self.chance(high) < chance:
+            if high >= most:
+                return None
+            low, high = high, min(2 * high, most)
+        while high - low > 1:
+            middle = (low + high) // 2
+            low, high = (low, middle) if self.chance(middle) >= chance else (middle, high)
+        return high
 
 
 class Order:
@@ -124,16 +189,13 @@ class Order:
 
         Anytime intervals of few units have the quantile of Student's t at the tail of the normal one.
         """
-        check_choice(intervals, "intervals", INTERVALS)
         apart = self.centers[a] - self.centers[b]
         error = self.found.pair_errors[a, b]
         freedom = np.maximum(np.minimum(self.found.freedom[a], self.found.freedom[b]), 1.0)
         size = _ratio(np.abs(apart), error)
-        if intervals == "fixed":
-            critical, p = t.isf((1 - self.confidence) / 2, freedom), 2 * t.sf(size, freedom)
-        else:
-            normal = anytime_critical(n_units, self.confidence, planned)
-            critical = t.isf(norm.sf(normal), freedom)
+        critical = t.isf((1 - level(self.confidence, n_units, intervals, planned)) / 2, freedom)
+        p = 2 * t.sf(size, freedom)
+        if intervals == "anytime":
             p = anytime_p(norm.isf(t.sf(size, freedom)), n_units, self.confidence, planned)
         return apart, critical * error, error, np.where(apart == 0, 1.0, p)
 

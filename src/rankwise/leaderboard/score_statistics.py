@@ -13,10 +13,14 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.sparse import csr_array
+from scipy.sparse.csgraph import connected_components
 from scipy.special import expit
 from scipy.stats import rankdata
 
 from rankwise.core.types import FloatArray, FloatVector, IntVector
+from rankwise.leaderboard.newton import minimised
+from rankwise.leaderboard.ranking_model import RankingModel
 
 # Newton steps, the largest difference of finite strengths, and the residual relative to the number of units.
 MOST_STEPS, LARGEST_STRENGTH, RESIDUAL = 60, 18.0, 1e-11
@@ -30,23 +34,25 @@ class Units(NamedTuple):
     Attributes
     ----------
     values : array of shape (n_units, n_models)
-    stratum : int array of shape (n_units,)
-        Sorted. Units are a sample of their stratum: all tasks are one, or each task is one for its instances.
+    weight : array of shape (n_units,)
+        The sum is the number of tasks.
     task : int array of shape (n_units,)
+        Sorted.
     cells : array of shape (n_tasks, n_models)
         The mean value of each model in each task.
+    over : "tasks", "instances" or "both"
+        What is sampled: tasks, instances within each task, or tasks with their instances.
     """
 
     values: FloatArray
-    stratum: IntVector
+    weight: FloatVector
     task: IntVector
     cells: FloatArray
+    over: str = "tasks"
 
-    @property
-    def weight(self) -> FloatVector:
-        """The weight of each unit; all tasks have the same."""
-        counts = np.bincount(self.task)
-        return 1.0 / counts[self.task]
+    def by_task(self, of_units: FloatArray) -> FloatArray:
+        """Return sums of values of units by task."""
+        return np.add.reduceat(of_units, np.flatnonzero(np.diff(self.task, prepend=-1)))
 
 
 @dataclass(frozen=True, eq=False)
@@ -57,10 +63,10 @@ class Influences:
     ----------
     scores : array of shape (n_models,)
     values : array of shape (n_units, n_models)
-        Influences, whose sum of squares is the variance: centered in each stratum, and with the factor
-        n / (n - 1) for the n units of a model there.
+        Influences, whose sum of squares is the variance: centered in each stratum, and raised so that the
+        variance is unbiased if all units vary alike, by n / (n - 1) for n units of equal weights.
     freedom : array of shape (n_models,)
-        Degrees of freedom, by Satterthwaite's formula if there are several strata; 0 if unknown.
+        Degrees of freedom, by Satterthwaite's formula with weights or several strata; 0 if unknown.
     least : array of shape (n_models,)
         The least standard errors. They are those of one comparison with another result, so that comparisons
         that all agree do not look certain.
@@ -114,17 +120,41 @@ class Influences:
 def influences_of(
     units: Units, scores: FloatVector, raw: FloatArray, least: FloatVector, note: str = ""
 ) -> Influences:
-    """Return the influences of units from derivatives of the scores by the weights of units."""
-    begins = np.flatnonzero(np.diff(units.stratum, prepend=-1))
+    """Return the influences of units from derivatives of the scores by the weights of units.
+
+    The variance of a mean with weights p, which sum to 1, is the sum of p^2 e^2 / (1 - 2 p + |p|^2) over
+    residuals e (Bell and McCaffrey 2002). O(n_units n_models).
+    """
+    weight = units.weight[:, None] * ~np.isnan(units.values)
+    if units.over == "both":
+        raw, weight = units.by_task(raw), units.by_task(weight)
+    stratum = units.task if units.over == "instances" else np.zeros(len(raw), dtype=np.int64)
+    begins = np.flatnonzero(np.diff(stratum, prepend=-1))
     sizes = np.diff(begins, append=len(raw))
-    counts = np.add.reduceat(~np.isnan(units.values), begins, axis=0, dtype=np.float64)
-    centred = raw - np.repeat(np.add.reduceat(raw, begins) / sizes[:, None], sizes, axis=0)
-    degrees = np.maximum(counts - 1.0, 0.0)
-    factors = np.divide(counts, degrees, out=np.ones_like(counts), where=degrees > 0)
-    centred *= np.repeat(np.sqrt(factors), sizes, axis=0)
-    parts = np.add.reduceat(centred**2, begins)
-    total = parts.sum(axis=0)
-    shares = np.divide(parts, total, out=np.zeros_like(parts), where=total > 0)
+
+    def sums(values: FloatArray) -> FloatArray:
+        return np.add.reduceat(values, begins)
+
+    def spread(values: FloatArray) -> FloatArray:
+        return np.repeat(values, sizes, axis=0)
+
+    all_models = weight.max(axis=1, keepdims=True)
+    centred = raw - all_models * spread(sums(raw) / sums(all_models))
+    total = spread(sums(weight))
+    p = np.divide(weight, total, out=np.zeros_like(weight), where=total > 0)
+    squares = sums(p * p)
+    lost = 2.0 * p - spread(squares)
+    a = np.divide(p * p, 1.0 - lost, out=np.zeros_like(p), where=lost < 1.0)
+    a0, a1, a2 = sums(a), sums(a * p), sums(a * p * p)
+    # A missing cell has an influence, too, if that of another model in its row is relative to it.
+    mean = spread(np.divide(a0, squares, out=np.ones_like(a0), where=a0 > 0))
+    centred *= np.sqrt(np.divide(a, p * p, out=mean, where=a > 0))
+    trace = 2 * a0 * a2 + 2 * a1**2 + (squares * a0) ** 2 - 4 * squares * a0 * a1
+    trace += sums(a * a * (1.0 - 2.0 * lost))
+    degrees = np.divide(squares**2, trace, out=np.zeros_like(trace), where=a0 > 0)
+    parts = sums(centred**2)
+    variance = parts.sum(axis=0)
+    shares = np.divide(parts, variance, out=np.zeros_like(parts), where=variance > 0)
     known = np.divide(shares**2, degrees, out=np.zeros_like(parts), where=degrees > 0).sum(axis=0)
     freedom = np.divide(1.0, known, out=degrees.sum(axis=0), where=known > 0)
     return Influences(scores, centred, freedom, least, note=note)
@@ -158,26 +188,27 @@ class Additive:
 
 
 def mean_influences(units: Units) -> Influences:
-    """Return the mean value of each model over tasks, all with the same weight.
+    """Return the mean value of each model over tasks.
 
     If cells are missing, it is the effect of the model in an additive model of models and tasks.
     """
-    cells, n_tasks = units.cells, len(units.cells)
-    known = ~np.isnan(cells)
-    model = Additive(known, np.ones(n_tasks))
-    filled = np.where(known, cells, 0.0)
+    cells = units.cells
+    known, weight = ~np.isnan(cells), units.by_task(units.weight)
+    model = Additive(known, weight)
+    filled = weight[:, None] * np.where(known, cells, 0.0)
     effects = model.effects(filled).sum(axis=0)
-    level = float(((filled - known * effects).sum(axis=1) / model.count).mean())
-    if len(units.values) == n_tasks:
-        deviations = np.where(known, cells - effects - level, 0.0)
+    rest = filled - weight[:, None] * (known * effects)
+    level = float((rest.sum(axis=1) / model.count).sum() / weight.sum())
+    if units.over == "tasks":
+        deviations = rest - weight[:, None] * (level * known)
     else:
-        is_present = ~np.isnan(units.values)
-        begins = np.flatnonzero(np.diff(units.task, prepend=-1))
-        counts = np.maximum(np.add.reduceat(is_present, begins, axis=0, dtype=np.float64), 1.0)
-        deviations = np.where(is_present, units.values - cells[units.task], 0.0) / counts[units.task]
+        own = units.weight[:, None] * ~np.isnan(units.values)
+        shares = own / np.where(known, units.by_task(own), 1.0)[units.task]
+        apart = np.where(own > 0, units.values - cells[units.task], 0.0)
+        deviations = weight[units.task, None] * shares * apart
     by_model = model.effects(deviations, units.task)
-    share = (model.present / model.count[:, None]).mean(axis=0)
-    by_level = deviations.sum(axis=1) / model.count[units.task] / n_tasks - by_model @ share
+    share = weight @ (model.present / model.count[:, None]) / weight.sum()
+    by_level = deviations.sum(axis=1) / model.count[units.task] / weight.sum() - by_model @ share
     return influences_of(units, effects + level, by_model + by_level[:, None], np.zeros(len(effects)))
 
 
@@ -290,10 +321,37 @@ def _newton(shared: FloatArray, wins: FloatVector) -> tuple[FloatVector, FloatAr
     return None
 
 
+def plackett_luce_influences(units: Units) -> Influences:
+    """Return the log worths of Plackett and Luce, with mean 0: each unit ranks its models.
+
+    Ties are Efron's. If worths are infinite, because some models beat all others everywhere, a task is added
+    in which each model is as often the first. O(n_units n_models^2) per Newton step.
+    """
+    values, n_models, note = units.values, units.values.shape[1], ""
+    unit, model = np.nonzero(~np.isnan(values))
+    place, weight = -values[unit, model], units.weight[unit]
+    beats = csr_array(sum(np.greater.outer(row, row).astype(float) for row in values))
+    if connected_components(beats, connection="strong")[0] > 1:
+        note = (
+            "Some models beat all others everywhere: worths include a task in which each is as often first."
+        )
+        first, other = (axis.ravel() for axis in np.indices((n_models, n_models)))
+        model, unit = np.append(model, other), np.append(unit, len(values) + first)
+        place = np.append(place, first != other)
+        weight = np.append(weight, np.full(n_models**2, 1.0 - 1.0 / n_models))
+    rankings = RankingModel(model, unit, place, weight, n_models, "efron")
+    worths = minimised(rankings, 0.0).coef
+    inverse = rankings.at(worths).hessian(np.zeros(n_models)).inverse()
+    raw = -rankings.unit_gradients(worths, unit)[: len(values)] @ inverse
+    least = inverse.diagonal() / rankings.total_weight * units.weight.mean()
+    return influences_of(units, worths - worths.mean(), raw, least, note)
+
+
 # The scores of `ScoreTable`, by name.
 STATISTICS: dict[str, Callable[[Units], Influences]] = {
     "mean": mean_influences,
     "rank": rank_influences,
     "wins": win_rate_influences,
     "strength": strength_influences,
+    "plackett-luce": plackett_luce_influences,
 }

@@ -9,28 +9,46 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.sparse import csr_array
-from scipy.sparse.csgraph import connected_components
 from scipy.stats import rankdata
 
-from rankwise.core.checks import as_array, as_codes, check_choice
+from rankwise.core.checks import as_array, as_codes, as_weights, check_choice
 from rankwise.core.results import Column, ResultTable
-from rankwise.core.text import listed, listing, plural, share
+from rankwise.core.text import listing, plural
 from rankwise.core.types import FloatArray, FloatVector, IntVector
-from rankwise.data.columns import column_names, columns_by_name
+from rankwise.data.columns import column_names
+from rankwise.leaderboard.anytime import PLANNED
 from rankwise.leaderboard.base import check_confidence
-from rankwise.leaderboard.score_order import PLANNED, Order, TableDifference, difference_table
+from rankwise.leaderboard.score_cells import (
+    apart,
+    cell_means,
+    columns_of,
+    is_lower,
+    numbers_of,
+    task_means,
+    weights_of_units,
+)
+from rankwise.leaderboard.score_fragility import TableFragility, fewest_removed, first_of
+from rankwise.leaderboard.score_order import (
+    Order,
+    Plan,
+    Separation,
+    TableDifference,
+    difference_table,
+)
 from rankwise.leaderboard.score_statistics import STATISTICS, Influences, Units, wins_of
 from rankwise.leaderboard.table import SCORE_COLUMNS, Leaderboard, rank_text
 
-OVER, SCALES = ("tasks", "instances"), ("range", "deviation")
+OVER, SCALES = ("tasks", "instances", "both"), ("range", "deviation")
 # With fewer tasks, a note says what cannot be known. With more models, letters take too long.
 FEW_TASKS, MOST_LETTERED = 10, 200
-LISTED = 5
-# Scores that differ by less than this fraction are equal.
-TIE = 1e-12
-LARGEST = 1e100
-UNITS = {"mean": "mean value", "rank": "mean rank", "wins": "win rate", "strength": "log odds of winning"}
+UNIT_NAMES = {"tasks": "task", "both": "task", "instances": "instance"}
+UNITS = {
+    "mean": "mean value",
+    "rank": "mean rank",
+    "wins": "win rate",
+    "strength": "log odds of winning",
+    "plackett-luce": "log worth",
+}
 
 
 class ScoreRow(NamedTuple):
@@ -95,35 +113,11 @@ class TaskAgreement(NamedTuple):
     models: int
 
 
-class TableFragility(NamedTuple):
-    """Few tasks without which another model is the first, of all tasks; empty if none was found.
-
-    Attributes
-    ----------
-    removed : list of tasks
-    total : int
-        The number of tasks.
-    top, new_top : names
-    """
-
-    removed: list[Any]
-    total: int
-    top: Any
-    new_top: Any
-
-    def __str__(self) -> str:
-        if not self.removed:
-            return f"{self.top} is first without any few of the {plural(self.total, 'task')}."
-        named = listed([str(task) for task in self.removed], LISTED)
-        part = share(len(self.removed) / self.total)
-        return f"Without {plural(len(self.removed), 'task')} ({part}), {self.new_top} is first: {named}."
-
-
 class ScoreTable:
     """Values of models in tasks, and their leaderboards with errors.
 
-    A score is the mean over tasks, which all have the same weight, of a value, a rank or a rate of wins, or
-    the strength of Bradley and Terry of all pairs of models within tasks. Missing cells are allowed: means,
+    A score is the mean over tasks of a value, a rank or a rate of wins, or the strength of Bradley and Terry
+    of all pairs of models within tasks. Missing cells are allowed: means,
     ranks and wins are then those of an additive model of models and tasks, so that a model that lacks hard
     tasks does not gain by it, as far as cells are missing for reasons other than the values.
 
@@ -135,6 +129,11 @@ class ScoreTable:
     instance : name of a column, optional
         The instances of a task, such as questions, seeds or splits; equal names are the same instance for all
         models of a task.
+    weight : name of a column, optional
+        The weight in the scores of the instance of a row, or of the task without instances: the same for all
+        models. A task has the sum of the weights of its instances. By default all tasks have the same weight,
+        and the instances of a task, too; if all weights are 1, all instances have the same. Those of weight
+        0 are left out.
     lower_is_better : bool, or collection of tasks
         The mean of values counts those of such tasks as negative, unless lower is better in all or `scale` is
         given.
@@ -165,34 +164,44 @@ class ScoreTable:
     """
 
     def __init__(
-        self, frame: Any, *, model: Any, task: Any, value: Any, instance: Any = None,
+        self, frame: Any, *, model: Any, task: Any, value: Any, instance: Any = None, weight: Any = None,
         lower_is_better: bool | Collection[Any] = False, scale: str | None = None,
     ) -> None:  # fmt: skip
         if scale is not None:
             check_choice(scale, "scale", SCALES)
-        columns = _columns(frame, {"model": model, "task": task, "value": value, "instance": instance})
+        roles = {"model": model, "task": task, "value": value, "instance": instance, "weight": weight}
+        columns = columns_of(frame, roles)
         self.models_, k = as_codes(columns["model"], "model")
         self.tasks_, t = as_codes(columns["task"], "task", len(k))
-        values = _numbers(columns["value"], len(k))
+        values = numbers_of(columns["value"], "value", len(k))
         if len(self.models_) < 2:
             raise ValueError(f"A leaderboard needs two models or more; got {listing(self.models_.tolist())}.")
         self.has_instances_ = instance is not None
-        i = as_codes(columns["instance"], "instance", len(k))[1] if self.has_instances_ else np.zeros_like(t)
+        self._instances, i = np.zeros(1), np.zeros_like(t)
+        if self.has_instances_:
+            self._instances, i = as_codes(columns["instance"], "instance", len(k))
         known = ~np.isnan(values)
+        if weight is not None:
+            weights = as_weights(numbers_of(columns["weight"], "weight", len(k)), "weight")
+            known &= weights > 0
         has_values = np.bincount(t[known], minlength=len(self.tasks_)) > 0
-        lower, self.tasks_ = _lower(lower_is_better, self.tasks_), self.tasks_[has_values]
+        lower, self.tasks_ = is_lower(lower_is_better, self.tasks_), self.tasks_[has_values]
         self.scale, self._lower = scale, lower[has_values]
         t, n_names = np.cumsum(has_values)[t] - 1, i.max(initial=0) + 1
         names, unit = np.unique((t * n_names + i)[known], return_inverse=True)
         self._task: IntVector = names // n_names
-        self._units, counts = _cell_means(unit, k[known], values[known], len(names), len(self.models_))
+        self._instance: IntVector = names % n_names
+        self._weight = None if weight is None else weights_of_units(unit, weights[known])
+        self._units, counts = cell_means(unit, k[known], values[known], len(names), len(self.models_))
         self.n_repeated_ = int(known.sum() - (counts > 0).sum())
-        self.values_ = _task_means(self._units, self._task, len(self.tasks_))
+        self.values_ = task_means(self._units, self._own_weights(), self._task, len(self.tasks_))
         self.n_missing_ = int(np.isnan(self.values_).sum())
         self._check_cells()
 
     @classmethod
-    def from_wide(cls, table: Any, *, models: Any = None, tasks: Any = None, **options: Any) -> ScoreTable:
+    def from_wide(
+        cls, table: Any, *, models: Any = None, tasks: Any = None, weight: Any = None, **options: Any
+    ) -> ScoreTable:
         """Return the table of an array or a frame with a row per task and a column per model.
 
         Parameters
@@ -200,6 +209,8 @@ class ScoreTable:
         table : array of shape (n_tasks, n_models), or frame
         models, tasks : lists of names, optional
             By default the columns of a frame and the index of a pandas frame, or numbers.
+        weight : array of shape (n_tasks,), optional
+            The weights of tasks.
         **options
             `lower_is_better` and `scale`.
 
@@ -226,7 +237,14 @@ class ScoreTable:
             "task": [task for task in tasks for _ in models],
             "value": values.ravel(),
         }
+        if weight is not None:
+            rows["weight"] = np.repeat(as_weights(weight, "weight", len(tasks)), len(models))
+            options["weight"] = "weight"
         return cls(rows, model="model", task="task", value="value", **options)
+
+    def _own_weights(self) -> FloatVector:
+        """Return the weights of units in their tasks: without weights, all tasks have the same."""
+        return 1.0 / np.bincount(self._task)[self._task] if self._weight is None else self._weight
 
     def _check_cells(self) -> None:
         """Refuse models without values, and models that share no tasks."""
@@ -234,7 +252,7 @@ class ScoreTable:
         if not known.any(axis=0).all():
             lacking = self.models_[~known.any(axis=0)].tolist()
             raise ValueError(f"All values of the models {listing(lacking)} are missing.")
-        others = _apart(known, self.models_)
+        others = apart(known, self.models_)
         if others:
             raise ValueError(
                 f"The models {listing(others)} share no tasks with {_plain(self.models_[0])!r}, not even "
@@ -255,44 +273,50 @@ class ScoreTable:
             start, size = np.nanmean(cells, axis=1), np.nanstd(cells, axis=1)
         return (values - start[task, None]) / np.where(size > 0, size, 1.0)[task, None]
 
-    def influences(self, by: str = "mean", over: str = "tasks") -> Influences:
+    def influences(self, score: str = "mean", over: str = "tasks") -> Influences:
         """Return the scores of the models, in the order of `models_`, with the influence of each unit.
 
         Parameters
         ----------
-        by : "mean", "rank", "wins" or "strength"
-        over : "tasks" or "instances"
+        score : "mean", "rank", "wins", "strength" or "plackett-luce"
+        over : "tasks", "instances" or "both"
         """
-        check_choice(by, "by", STATISTICS)
+        check_choice(score, "score", STATISTICS)
         check_choice(over, "over", OVER)
-        scaled = by == "mean" and self.scale is not None
+        scaled = score == "mean" and self.scale is not None
         tasks = np.arange(len(self.tasks_))
         cells = self._oriented(self.values_, tasks, scaled)
-        if over == "tasks":
-            if len(tasks) < 2:
-                raise ValueError(
-                    'over="tasks" needs two tasks or more, from which their spread is known; got 1.'
-                )
-            units = Units(cells, np.zeros_like(tasks), tasks, cells)
+        if over != "instances" and len(tasks) < 2:
+            raise ValueError(
+                f'over="{over}" needs two tasks or more, from which their spread is known; got 1.'
+            )
+        if over != "tasks":
+            self._check_instances(score, over)
+        weight = self._own_weights()
+        weight = weight * (len(tasks) / weight.sum())
+        # The mean of a task varies by the task and by its instances.
+        if over == "tasks" or (score == "mean" and over == "both"):
+            units = Units(cells, self._by_task(weight), tasks, cells)
         else:
-            self._check_instances(by)
-            units = Units(self._oriented(self._units, self._task, scaled), self._task, self._task, cells)
-        found = STATISTICS[by](units)
-        return found.reversed() if by == "mean" and self._lower.all() and not scaled else found
+            values = self._oriented(self._units, self._task, scaled)
+            units = Units(values, weight, self._task, cells, over)
+        found = STATISTICS[score](units)
+        return found.reversed() if score == "mean" and self._lower.all() and not scaled else found
 
-    def _check_instances(self, by: str) -> None:
+    def _check_instances(self, score: str, over: str) -> None:
         """Refuse instances that are not there, or are not shared although models are compared on them."""
         if not self.has_instances_:
-            raise ValueError('over="instances" needs the column of instances: ScoreTable(..., instance=...).')
-        others = [] if by == "mean" else _apart(~np.isnan(self._units), self.models_)
+            raise ValueError(f'over="{over}" needs the column of instances: ScoreTable(..., instance=...).')
+        others = [] if score == "mean" else apart(~np.isnan(self._units), self.models_)
         if others:
             raise ValueError(
-                f'by="{by}" compares the models on each instance, but {listing(others)} share none with '
-                f'{_plain(self.models_[0])!r}, not even through other models. Use by="mean", or over="tasks".'
+                f'score="{score}" compares the models on each instance, but {listing(others)} share none '
+                f"with {_plain(self.models_[0])!r}, not even through other models. Use the mean, or "
+                'over="tasks".'
             )
 
     def leaderboard(
-        self, by: str = "mean", over: str = "tasks", confidence: float = 0.95
+        self, score: str = "mean", over: str = "tasks", confidence: float = 0.95
     ) -> ScoreLeaderboard:
         """Return the models from the best to the worst, with intervals and ranges of ranks.
 
@@ -301,18 +325,21 @@ class ScoreTable:
 
         Parameters
         ----------
-        by : "mean", "rank", "wins" or "strength"
+        score : "mean", "rank", "wins", "strength" or "plackett-luce"
             The mean value; the mean rank, 1 for the best; the rate of wins over the other models, with ties
-            as half wins; or the strength of Bradley and Terry, in log odds of winning, with mean 0.
-        over : "tasks" or "instances"
+            as half wins; the strength of Bradley and Terry of all pairs, in log odds of winning, with mean 0;
+            or the log worth of Plackett and Luce, for which a task is one ranking.
+        over : "tasks", "instances" or "both"
             Whose errors: would the scores hold on other tasks like these, or on other instances of these
             tasks? The tasks, or the instances within each task, are taken as independent samples. Over
             instances, ranks, wins and strengths compare the models on each instance instead of by their means
-            per task.
+            per task. "both" is for other tasks with other instances: it compares the models on each
+            instance, too, and has the errors of both kinds. Means over tasks have them anyway, because the
+            mean of a task varies by both.
         confidence : float
         """
         check_confidence(confidence)
-        found = self.influences(by, over)
+        found = self.influences(score, over)
         order = Order(found, confidence)
         errors, low, high = order.intervals()
         corrected = order.corrected()
@@ -327,13 +354,15 @@ class ScoreTable:
         rows = [
             ScoreRow(*values) for values in zip(*(one[order.order].tolist() for one in columns), strict=True)
         ]
-        return ScoreLeaderboard(rows, confidence, self._note(found, over), unit=UNITS[by])
+        return ScoreLeaderboard(rows, confidence, self._note(found, over), unit=UNITS[score])
 
     def _note(self, found: Influences, over: str) -> str:
         """Return sentences on what the errors mean, and what is missing."""
         n_tasks = len(self.tasks_)
-        if over == "tasks":
-            told = [f"Errors are for other tasks like these {n_tasks:,}."]
+        if over != "instances":
+            told = [f"Errors are for other tasks like these {n_tasks:,}, and for other instances of them."]
+            if not self.has_instances_:
+                told = [f"Errors are for other tasks like these {n_tasks:,}."]
             if n_tasks < FEW_TASKS:
                 told.append(
                     f"With fewer than {FEW_TASKS} tasks, it cannot be known how much tasks differ in "
@@ -353,7 +382,7 @@ class ScoreTable:
         return " ".join([*told, *([found.note] if found.note else [])])
 
     def difference(
-        self, a: Any, b: Any, by: str = "mean", over: str = "tasks", intervals: str = "fixed",
+        self, a: Any, b: Any, score: str = "mean", over: str = "tasks", intervals: str = "fixed",
         confidence: float = 0.95, planned: float = PLANNED,
     ) -> TableDifference:  # fmt: skip
         """Return the score of a minus that of b, from paired units, with its interval and p-value.
@@ -361,7 +390,7 @@ class ScoreTable:
         Parameters
         ----------
         a, b : names of models
-        by, over :
+        score, over :
             As for `leaderboard`.
         intervals : "fixed" or "anytime"
             A fixed interval is for one look at a number of units that was chosen beforehand. Anytime
@@ -375,10 +404,10 @@ class ScoreTable:
             The number of units at which anytime intervals are narrowest, relative to fixed ones; it must not
             depend on the values.
         """
-        return self.differences([(a, b)], by, over, intervals, confidence, planned)[0]
+        return self.differences([(a, b)], score, over, intervals, confidence, planned)[0]
 
     def differences(
-        self, pairs: Any = "neighbors", by: str = "mean", over: str = "tasks", intervals: str = "fixed",
+        self, pairs: Any = "neighbors", score: str = "mean", over: str = "tasks", intervals: str = "fixed",
         confidence: float = 0.95, planned: float = PLANNED,
     ) -> ResultTable[TableDifference]:  # fmt: skip
         """Return the differences of several pairs, with p-values corrected for their number by Holm's method.
@@ -387,11 +416,11 @@ class ScoreTable:
         ----------
         pairs : "neighbors", "best", "all" or list of pairs of names
             Each model and the next one in the order; the best and each other one; or all pairs.
-        by, over, intervals, confidence, planned :
+        score, over, intervals, confidence, planned :
             As for `difference`.
         """
         check_confidence(confidence)
-        found = self.influences(by, over)
+        found = self.influences(score, over)
         order = Order(found, confidence)
         places = order.order.tolist()
         if pairs == "neighbors":
@@ -408,8 +437,7 @@ class ScoreTable:
                     f"There are no models {listing(unknown)}; models are {listing(self.models_.tolist())}."
                 )
             chosen = [(number_of[a], number_of[b]) for a, b in pairs]
-        is_present = ~np.isnan(self.values_ if over == "tasks" else self._units)
-        n_units = is_present.sum(axis=0).astype(np.float64)
+        n_units = self._counts(over).astype(np.float64)
         note = self._note(found, over)
         return difference_table(self.models_.tolist(), order, chosen, n_units, intervals, planned, note)
 
@@ -450,116 +478,96 @@ class ScoreTable:
         note = f"Kendall's W of all tasks is {self.agreement():.3f}."
         return ResultTable(found, columns, note=note)
 
-    def fragility(self, by: str = "mean") -> TableFragility:
-        """Return few tasks without which another model is first.
+    def separation(
+        self, a: Any = None, b: Any = None, score: str = "mean", over: str = "tasks",
+        intervals: str = "fixed", confidence: float = 0.95, planned: float = PLANNED, chance: float = 0.8,
+    ) -> Separation:  # fmt: skip
+        """Return how many more tasks or instances would separate two models, by simulation.
 
-        Tasks are removed from the largest influence on the difference to a rival, and the scores are computed
-        again. Few need not be the fewest, except for means without missing cells.
+        Parameters
+        ----------
+        a, b : names of models, optional
+            By default the first two.
+        score, over, intervals, confidence, planned :
+            As for `difference`. With `over="instances"`, further instances are shared among the tasks as
+            those that are there.
+        chance : float
+            The probability that the interval of all units together excludes 0, if the true difference is a
+            draw from its distribution, given the table, and further units vary like the present ones.
         """
-        found, n_tasks = self.influences(by), len(self.tasks_)
-        counts = np.maximum((~np.isnan(self.values_)).sum(axis=0), 2)
-        # Influences without the factor that makes variances unbiased.
-        gains, influence = found.sign * found.scores, found.sign * found.values * np.sqrt(1 - 1 / counts)
-        top = int(gains.argmax())
-        parts = (gains[top] - gains) / n_tasks + influence[:, [top]] - influence
-        ordered = -np.sort(-parts, axis=0)
-        left = np.cumsum(ordered[::-1], axis=0)[::-1]
-        is_behind = left < -TIE * np.abs(gains).max()
-        needed = np.where(is_behind.any(axis=0), is_behind.argmax(axis=0), n_tasks)
-        needed[top] = n_tasks
-        rival = int(needed.argmin())
-        order = np.argsort(-parts[:, rival], kind="stable")
-        for count in range(max(1, int(needed[rival]) - 1), n_tasks - 1):
-            kept = np.sort(order[count:])
-            try:
-                rest = self._without(kept).influences(by)
-            except ValueError:  # the models that are left share no tasks
-                break
-            gains = rest.sign * rest.scores
-            new = int(gains.argmax())
-            if gains[new] - gains[top] > TIE * np.abs(gains).max():
-                removed = [_plain(self.tasks_[task]) for task in order[:count].tolist()]
-                return TableFragility(removed, n_tasks, _plain(self.models_[top]), _plain(self.models_[new]))
-        return TableFragility([], n_tasks, _plain(self.models_[top]), None)
+        if (a is None) != (b is None):
+            raise ValueError("separation needs two models, a and b, or neither.")
+        pairs = "neighbors" if a is None else [(a, b)]
+        one = self.differences(pairs, score, over, intervals, confidence, planned)[0]
+        found, names = self.influences(score, over), self.models_.tolist()
+        pair = [names.index(one.a), names.index(one.b)]
+        plan = Plan(
+            (one.low + one.high) / 2, one.standard_error, float(found.freedom[pair].min()),
+            int(self._counts(over)[pair].min()), confidence, intervals, planned,
+        )  # fmt: skip
+        return Separation(one.a, one.b, UNIT_NAMES[over], plan.n_units, plan.fewest(chance), chance)
 
-    def _without(self, kept: IntVector) -> ScoreTable:
-        """Return the table of some tasks, without their instances."""
+    def fragility(self, score: str = "mean", over: str = "tasks") -> TableFragility:
+        """Return few tasks, or few instances, without which another model is first.
+
+        They are removed from the largest influence on the difference to a rival, and the scores are computed
+        again. Few need not be the fewest, except for means over tasks without missing cells.
+        """
+        check_choice(over, "over", OVER[:2])
+        found, weight, stratum = self.influences(score, over), self._own_weights(), self._task
+        if over == "tasks":
+            weight = self._by_task(weight)
+            stratum = np.zeros_like(weight, dtype=np.int64)
+        share = weight / np.bincount(stratum, weight)[stratum]
+        lost = 2 * share - np.bincount(stratum, share**2)[stratum]
+        # Influences without the factor that makes variances unbiased.
+        influence = found.sign * found.values * np.sqrt(np.maximum(1 - lost, 0.0))[:, None]
+        gains = found.sign * found.scores
+        top, total = int(gains.argmax()), len(weight)
+        parts = influence[:, [top]] - influence
+        if over == "tasks":
+            parts += share[:, None] * (gains[top] - gains)
+
+        def first_without(units: IntVector) -> int:
+            """Return the first model without some units; the old one if the rest cannot be compared."""
+            is_kept = ~np.isin(np.arange(total), units)
+            try:
+                rest = self._of(is_kept[self._task] if over == "tasks" else is_kept).influences(score, over)
+            except ValueError:  # the models that are left share no tasks
+                return top
+            return first_of(rest.sign * rest.scores, top)
+
+        units, new = fewest_removed(parts, gains, top, first_without)
+        removed = [self._unit_name(unit, over) for unit in units.tolist()]
+        new_top = _plain(self.models_[new]) if removed else None
+        return TableFragility(removed, total, _plain(self.models_[top]), new_top, UNIT_NAMES[over])
+
+    def _by_task(self, weight: FloatVector) -> FloatVector:
+        """Return the sums of weights of units by task."""
+        return np.bincount(self._task, weight).astype(np.float64)
+
+    def _unit_name(self, unit: int, over: str) -> Any:
+        """Return the name of a task, or the names of the task and the instance."""
+        if over == "tasks":
+            return _plain(self.tasks_[unit])
+        return _plain(self.tasks_[self._task[unit]]), _plain(self._instances[self._instance[unit]])
+
+    def _counts(self, over: str) -> IntVector:
+        """Return the number of units of each model."""
+        return (~np.isnan(self._units if over == "instances" else self.values_)).sum(axis=0)
+
+    def _of(self, is_kept: NDArray[np.bool_]) -> ScoreTable:
+        """Return the table of some units."""
         part = copy(self)
-        part.tasks_, part.values_, part._lower = self.tasks_[kept], self.values_[kept], self._lower[kept]
+        part._units, part._task = self._units[is_kept], self._task[is_kept]
+        part._instance = self._instance[is_kept]
+        part._weight = None if self._weight is None else self._weight[is_kept]
+        has_units = np.bincount(part._task, minlength=len(self.tasks_)) > 0
+        part._task = (np.cumsum(has_units) - 1)[part._task]
+        part.tasks_, part._lower = self.tasks_[has_units], self._lower[has_units]
+        part.values_ = task_means(part._units, part._own_weights(), part._task, len(part.tasks_))
         part._check_cells()
         return part
-
-
-def _columns(frame: Any, roles: dict[str, Any]) -> dict[str, Any]:
-    """Return the columns of a frame by role."""
-    columns = columns_by_name(frame)
-    if columns is None:
-        raise ValueError(
-            f"frame must be a frame or a dict of columns; got {type(frame).__name__}. "
-            "ScoreTable.from_wide takes an array."
-        )
-    lacking = [name for name in roles.values() if name is not None and name not in columns]
-    if lacking:
-        raise ValueError(f"frame has no column {listing(lacking)}; its columns are {listing(list(columns))}.")
-    return {role: columns[name] for role, name in roles.items() if name is not None}
-
-
-def _numbers(column: Any, length: int) -> FloatVector:
-    """Return values as numbers, NaN if they are missing; refuse words and infinite values."""
-    try:
-        values = np.asarray(as_array(column), dtype=np.float64)
-    except (TypeError, ValueError) as error:
-        raise ValueError(f"value must be a column of numbers; {error}.") from None
-    if values.shape != (length,):
-        raise ValueError(f"value must have {length:,} numbers, one per row; got shape {values.shape}.")
-    if np.isinf(values).any():
-        raise ValueError(
-            f"value must be finite or missing; row {int(np.isinf(values).argmax())} is infinite."
-        )
-    if np.nanmax(np.abs(values), initial=0.0) > LARGEST:
-        raise ValueError(f"value must be at most {LARGEST:g}, so that squares are finite.")
-    return values
-
-
-def _lower(lower_is_better: Any, tasks: NDArray[Any]) -> NDArray[np.bool_]:
-    """Return for each task whether lower is better."""
-    if isinstance(lower_is_better, bool | np.bool_):
-        return np.full(len(tasks), bool(lower_is_better))
-    named, known = set(lower_is_better), set(tasks.tolist())
-    if isinstance(lower_is_better, str) or not named <= known:
-        given = [lower_is_better] if isinstance(lower_is_better, str) else sorted(named - known, key=str)
-        raise ValueError(f"lower_is_better must be a bool or a collection of tasks; got {listing(given)}.")
-    return np.array([task in named for task in tasks.tolist()])
-
-
-def _cell_means(
-    unit: IntVector, model: IntVector, values: FloatVector, n_units: int, n_models: int
-) -> tuple[FloatArray, FloatArray]:
-    """Return the mean of the values of each unit and model, NaN without any, and their number."""
-    cell, size = unit * n_models + model, n_units * n_models
-    counts = np.bincount(cell, minlength=size).astype(np.float64)
-    sums = np.bincount(cell, values, minlength=size)
-    means = np.divide(sums, counts, out=np.full(size, np.nan), where=counts > 0)
-    return means.reshape(n_units, n_models), counts.reshape(n_units, n_models)
-
-
-def _task_means(units: FloatArray, task: IntVector, n_tasks: int) -> FloatArray:
-    """Return the mean of each model over its instances in each task."""
-    found = np.full((n_tasks, units.shape[1]), np.nan)
-    if not len(units):
-        return found
-    begins = np.flatnonzero(np.diff(task, prepend=-1))
-    known = ~np.isnan(units)
-    counts = np.add.reduceat(known, begins, axis=0, dtype=np.float64)
-    sums = np.add.reduceat(np.where(known, units, 0.0), begins, axis=0)
-    found[task[begins]] = np.divide(sums, counts, out=np.full_like(sums, np.nan), where=counts > 0)
-    return found
-
-
-def _apart(known: NDArray[np.bool_], models: NDArray[Any]) -> list[Any]:
-    """Return the models that no chain of models with common rows links to the first one."""
-    _, part = connected_components(csr_array(known.T.astype(np.float64) @ known), directed=False)
-    return models[part != part[0]].tolist()
 
 
 def _correlation(first: FloatVector, second: FloatVector) -> float:

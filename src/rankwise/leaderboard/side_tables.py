@@ -12,6 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from rankwise.core.checks import check_count
 from rankwise.core.results import Column, ResultTable
+from rankwise.leaderboard.anytime import PLANNED
 from rankwise.leaderboard.base import BaseLeaderboard
 from rankwise.leaderboard.crowd import CrowdBradleyTerry
 from rankwise.leaderboard.table import SCORE_COLUMNS, Effect
@@ -168,3 +169,37 @@ def pair_table(model: BaseLeaderboard, top: int = 5, *, confidence: float = 0.95
         PairRow(a, b, *one[:4], chance, *model.link_.chance(np.array(one[2:4])).tolist())
         for (a, b), one, chance in zip(pairs, apart, chances, strict=True)
     )
+
+
+def undecided_pairs(
+    model: BaseLeaderboard, top: int = 3, *, confidence: float = 0.95, planned: float = PLANNED
+) -> list[tuple[Any, Any]]:
+    """Return the pairs to vote on next: their order is not decided, and it matters for the best.
+
+    These are the pairs of an item of the top and one below it whose anytime interval contains 0. The top is
+    decided when there are none. Each interval is for one pair.
+
+    Parameters
+    ----------
+    model : fitted BradleyTerry
+    top : int
+        The number of the best items, whose order matters, too.
+    confidence, planned :
+        As for `BradleyTerry.difference`.
+
+    Examples
+    --------
+    >>> from rankwise import BradleyTerry
+    >>> model = BradleyTerry().fit(["x", "y", "x", "z"] * 90, ["y", "z", "z", "y"] * 90)
+    >>> undecided_pairs(model, 1)
+    []
+    >>> undecided_pairs(model, 2)
+    [('y', 'z')]
+    """
+    check_is_fitted(model)
+    check_count("top", top)
+    items = model.items_[np.argsort(-model.scores_, kind="stable")].tolist()
+    pairs = [(a, b) for place, a in enumerate(items[:top]) for b in items[place + 1 :]]
+    columns = [a for a, _ in pairs], [b for _, b in pairs]
+    apart = model.differences(*columns, confidence=confidence, intervals="anytime", planned=planned)
+    return [pair for pair, one in zip(pairs, apart, strict=True) if one.low <= 0 <= one.high]

@@ -60,6 +60,7 @@ class Uncertainty:
     ) -> None:
         self.model, self.n_items = model, model.n_items
         self.parameters, self.ridge, self.votes = parameters, ridge, votes
+        self.n_units = votes  # that are independent
         self.hessian: Any = model.at(parameters).hessian(ridge)
         self._squares = squares
         self.centre = self.relative(model.scores(parameters))
@@ -275,6 +276,7 @@ class ClusteredUncertainty(Uncertainty):
     ) -> None:
         super().__init__(model, parameters, ridge, votes)
         self._counts = counts
+        self.n_units = float(min(len(np.unique(one.cluster)) for one in counts[:2]))
 
     def _scores(self, counts: ClusterCounts) -> ClusterScores:
         scale = self.votes / self.model.total_weight

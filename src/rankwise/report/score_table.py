@@ -2,40 +2,97 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import NamedTuple
+
 import numpy as np
 
 from rankwise import __version__
 from rankwise.core.results import ResultTable
 from rankwise.core.text import MINUS, escaped, p_value_text, plural
-from rankwise.leaderboard.score_order import TableDifference
-from rankwise.leaderboard.score_statistics import STATISTICS
-from rankwise.leaderboard.score_table import UNITS, ScoreLeaderboard, ScoreTable, TableFragility
+from rankwise.leaderboard.score_fragility import TableFragility
+from rankwise.leaderboard.score_order import Separation, TableDifference
+from rankwise.leaderboard.score_table import UNITS, ScoreLeaderboard, ScoreTable
+from rankwise.report.critical_difference_display import CriticalDifferenceDisplay
 from rankwise.report.leaderboard_display import LeaderboardDisplay
 from rankwise.report.leaderboard_tables import chance_text, percent
 from rankwise.report.page import Number, facts, figure, page, paragraph, section, table
 
-SHOWN_IN_CHART, SHOWN_PAIRS, SHOWN_TASKS = 40, 30, 30
+SHOWN_IN_CHART, SHOWN_IN_GROUPS, SHOWN_PAIRS, SHOWN_TASKS = 40, 20, 30, 30
+LOOKS = {
+    "fixed": "They hold for one look at the data: if a table is looked at again as it grows, use anytime "
+    "intervals.",
+    "anytime": "They hold at all looks at once, however often a table is looked at as it grows.",
+}
+# Scores that are shown side by side.
+BESIDE = ("mean", "rank", "wins", "strength")
 
 
-def score_table_page(
-    scores: ScoreTable, board: ScoreLeaderboard, neighbors: ResultTable[TableDifference], by: str, over: str,
-    title: str = "Leaderboard", fragility: TableFragility | None = None,
-) -> str:  # fmt: skip
-    """Return the self-contained HTML page of a leaderboard of scores."""
-    lead = f'<p class="lead">{escaped(headline(scores, board))}</p>\n'
-    if fragility is not None:
-        lead += paragraph(str(fragility))
+class Answers(NamedTuple):
+    """The answers of a table that a page shows."""
+
+    table: ScoreTable
+    score: str
+    over: str
+    intervals: str
+    board: ScoreLeaderboard
+    neighbors: ResultTable[TableDifference]
+    separation: Separation | None
+    fragility: TableFragility | None
+
+    @classmethod
+    def of(
+        cls, table: ScoreTable, score: str = "mean", over: str = "tasks", confidence: float = 0.95,
+        intervals: str = "fixed", *,
+        fragility: bool = False,
+    ) -> Answers:  # fmt: skip
+        """Ask a table."""
+        board = table.leaderboard(score, over, confidence)
+        neighbors = table.differences("neighbors", score, over, intervals, confidence)
+        is_known = np.isfinite(neighbors[0].standard_error)
+        asked = (score, over, intervals, confidence)
+        separation = table.separation(None, None, *asked) if is_known else None
+        removed = "instances" if over == "instances" else "tasks"
+        few = table.fragility(score, removed) if fragility else None
+        return cls(table, score, over, intervals, board, neighbors, separation, few)
+
+
+def score_table_page(found: Mapping[str, Answers], title: str = "Leaderboard") -> str:
+    """Return the self-contained HTML page of a leaderboard of scores, or of several by metric."""
+    lead, sections = "", [metrics(found)] if len(found) > 1 else []
+    for number, (name, one) in enumerate(found.items()):
+        told = " ".join(str(line) for line in (one.separation, one.fragility) if line is not None)
+        words = f"{name}: " if name else ""
+        lead += f'<p class="lead">{escaped(words + headline(one.table, one.board))}</p>\n{paragraph(told)}'
+        sections += sections_of(one, f"-{number}" if number else "", f", {name}" if name else "")
+    last = next(iter(found.values()))
+    sections.append(section("explained", "How to read the scores", *map(paragraph, explained(last.board))))
+    return page(title, lead, sections, f"Made by rankwise {__version__}.")
+
+
+def sections_of(found: Answers, end: str, of_metric: str) -> list[str]:
+    """Return the sections of one table; their names end with `end` and their titles with the metric."""
+    scores, board = found.table, found.board
     caption = f"The {board.unit} with {percent(board)} confidence intervals, the best on top."
     picture = LeaderboardDisplay(board).picture(SHOWN_IN_CHART)
-    sections = [
-        section("ranking", "Ranking", paragraph(board.note), figure(picture, caption), ranking(board)),
-        section("neighbors", "Neighbors", neighbor_table(neighbors)),
-        section("answers", "By other scores", answers(scores, board, over)),
-        section("tasks", "Tasks", task_table(scores)),
-        section("explained", "How to read the scores", *map(paragraph, explained(board))),
-        section("data", "The data in numbers", data_facts(scores)),
+    chart = figure(picture, caption)
+    return [
+        section(f"ranking{end}", f"Ranking{of_metric}", paragraph(board.note), chart, ranking(board, end)),
+        section(f"groups{end}", f"Groups{of_metric}", groups(board)),
+        section(f"neighbors{end}", f"Neighbors{of_metric}", neighbor_table(found, end)),
+        section(f"answers{end}", f"By other scores{of_metric}", answers(found, end)),
+        section(f"tasks{end}", f"Tasks{of_metric}", task_table(scores, end)),
+        section(f"data{end}", f"The data in numbers{of_metric}", data_facts(scores)),
     ]
-    return page(title, lead, sections, f"Made by rankwise {__version__}.")
+
+
+def metrics(found: Mapping[str, Answers]) -> str:
+    """Return the scores of the models by all metrics side by side, with the range of the rank by each."""
+    return section(
+        "metrics",
+        "Metrics",
+        beside({name: one.board for name, one in found.items()}, "The models by metric", "metrics"),
+    )
 
 
 def headline(scores: ScoreTable, board: ScoreLeaderboard) -> str:
@@ -45,7 +102,16 @@ def headline(scores: ScoreTable, board: ScoreLeaderboard) -> str:
     return f"{first.item} is ahead of {over}; the {percent(board)} range of its rank is {first.ranks}."
 
 
-def ranking(board: ScoreLeaderboard) -> str:
+def groups(board: ScoreLeaderboard) -> str:
+    """Return the critical-difference diagram of the best models; empty without letters."""
+    if not board[0].group:
+        return ""
+    best = f" of the best {SHOWN_IN_GROUPS}" if len(board) > SHOWN_IN_GROUPS else ""
+    caption = f"A line joins models{best} that do not differ significantly, corrected for all pairs."
+    return figure(CriticalDifferenceDisplay(board).picture(SHOWN_IN_GROUPS), caption, wide=True)
+
+
+def ranking(board: ScoreLeaderboard, end: str) -> str:
     """Return the leaderboard as a table."""
     header = ["Model", "Rank", "Range of rank", "Score", "from", "to", "First place", "Group", "Tasks"]
     rows = [
@@ -57,11 +123,12 @@ def ranking(board: ScoreLeaderboard) -> str:
         for row in board
     ]  # fmt: skip
     search = "Find a model:" if len(rows) > 12 else None
-    return table("The leaderboard", header, rows, name="leaderboard", search=search)
+    return table("The leaderboard", header, rows, name=f"leaderboard{end}", search=search)
 
 
-def neighbor_table(neighbors: ResultTable[TableDifference]) -> str:
+def neighbor_table(found: Answers, end: str) -> str:
     """Return the differences of each model and the next one."""
+    neighbors = found.neighbors
     rows = [
         [
             str(row.a), str(row.b), *map(_score, (row.estimate, row.low, row.high)),
@@ -70,44 +137,51 @@ def neighbor_table(neighbors: ResultTable[TableDifference]) -> str:
         for row in neighbors[:SHOWN_PAIRS]
     ]  # fmt: skip
     header = ["Model", "Next", "Difference", "from", "to", "p, corrected"]
-    note = (
-        f"Each interval is for one pair; p-values are corrected for all {len(neighbors):,} (Holm). They hold "
-        "for one look at the data: if a table is looked at again as it grows, use anytime intervals."
-    )
-    return table("Each model and the next", header, rows, name="differences", note=note)
+    note = f"Each interval is for one pair; p-values are corrected for all {len(neighbors):,} (Holm). "
+    note += LOOKS[found.intervals]
+    return table("Each model and the next", header, rows, name=f"differences{end}", note=note)
 
 
-def answers(scores: ScoreTable, board: ScoreLeaderboard, over: str) -> str:
+def answers(found: Answers, end: str) -> str:
     """Return the scores of all kinds side by side, with the range of the rank by each."""
-    boards = {by: answer(scores, by, over, board.confidence) for by in STATISTICS}
-    known = {by: {row.item: row for row in found} for by, found in boards.items() if found is not None}
-    header = ["Model", *(text for by in known for text in (UNITS[by].capitalize(), "range of rank"))]
+    confidence = found.board.confidence
+    boards = {
+        UNITS[score].capitalize(): answer(found.table, score, found.over, confidence)
+        for score in dict.fromkeys((*BESIDE, found.score))
+    }
+    known = {name: board for name, board in boards.items() if board is not None}
+    return beside(known, "The models by each score", f"answers{end}")
+
+
+def beside(boards: Mapping[str, ScoreLeaderboard], caption: str, name: str) -> str:
+    """Return the score and the range of the rank of each model in several leaderboards."""
+    known = [{row.item: row for row in board} for board in boards.values()]
+    header = ["Model", *(text for title in boards for text in (title, "range of rank"))]
     rows = [
         [
-            str(row.item),
+            str(item),
             *(
                 cell
-                for found in known.values()
+                for row in (board.get(item) for board in known)
                 for cell in (
-                    _score(found[row.item].score),
-                    Number(found[row.item].rank, found[row.item].ranks),
+                    (None, None) if row is None else (_score(row.score), Number(row.rank, row.ranks))
                 )
             ),
         ]
-        for row in board
+        for item in dict.fromkeys(item for board in known for item in board)
     ]
-    return table("The models by each score", header, rows, name="answers")
+    return table(caption, header, rows, name=name)
 
 
-def answer(scores: ScoreTable, by: str, over: str, confidence: float) -> ScoreLeaderboard | None:
+def answer(scores: ScoreTable, score: str, over: str, confidence: float) -> ScoreLeaderboard | None:
     """Return a leaderboard; None if models share no instances to be compared on."""
     try:
-        return scores.leaderboard(by, over, confidence)
+        return scores.leaderboard(score, over, confidence)
     except ValueError:
         return None
 
 
-def task_table(scores: ScoreTable) -> str:
+def task_table(scores: ScoreTable, end: str) -> str:
     """Return the tasks that disagree most with the others."""
     found = scores.task_agreement()
     rows = [
@@ -116,7 +190,9 @@ def task_table(scores: ScoreTable) -> str:
         if row.correlation == row.correlation
     ]
     note = "Spearman's correlation of the wins of the models in a task with their wins in the other tasks."
-    return table("Tasks that agree least", ["Task", "Agreement", "Models"], rows, name="agreement", note=note)
+    return table(
+        "Tasks that agree least", ["Task", "Agreement", "Models"], rows, name=f"agreement{end}", note=note
+    )
 
 
 def explained(board: ScoreLeaderboard) -> list[str]:

@@ -1,0 +1,1 @@
+"""The cases of `coverage.py`, a file per subject."""
