@@ -89,7 +89,7 @@ def add_parser(commands: Any) -> None:
         "write an HTML report on a model",
         "Write an HTML file that opens offline, with measures and their intervals, the best and worst "
         "queries, the weights, explanations of pairs of rows, and comparisons with other models. With "
-        "--training, weights and explanations of a linear model have intervals, or how often l1 selects them.",
+        "--training, weights of a linear model have intervals, or the frequency of their selection.",
         EXAMPLE,
     )
     parser.set_defaults(reads=("model", "data", "compare", "training"), writes=("output",))
