@@ -50,7 +50,7 @@ def render(records):
 
 def section(name, found):
     """Return one experiment's part of the page."""
-    module = import_module(f"reproduce.{name}")
+    module, found = import_module(f"reproduce.{name}"), record.concluded(name, found)
     lines = [f"*{found['source']}.*", "", *module.section(found), ""]
     if hasattr(module, "draw"):
         lines += [f"![{found['title']}](images/reproduction_{name}.png)", ""]
@@ -69,13 +69,16 @@ def footnote(name, found):
     """Say where and under what the numbers were found."""
     machine, load = found["machine"], found["load"]
     busy = record.was_busy(found)
+    clock = found["settings"].get("clock")
     parts = [
         f"`benchmarks/results/{name}.json`: {number(found['seconds'], 0)} s on {machine['cores']} cores "
         f"({machine['processor']})"
     ]
-    if busy:
+    if clock == "processor":
+        parts.append("seconds are those of the processor, one thread on one core")
+    if busy and clock:
         parts.append(
-            f"the machine was shared, with a load of {number(load['before'], 2)} before the run, so times "
+            f"the machine was shared, with a load of {number(load['before'], 2)} before the run, so seconds "
             "are upper bounds"
         )
     if found.get("generated_data"):
