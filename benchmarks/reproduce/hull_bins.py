@@ -351,3 +351,23 @@ def program_table(record):
 
 def spread(cell):
     return f"{number(cell['mean'])} ({number(cell['least'])} to {number(cell['most'])})"
+
+
+def draw(record, path):
+    """Draw figure 3a: mean and range over folds."""
+    from matplotlib import pyplot
+
+    sets, names = record["result"]["sets"], record["settings"]["methods"]
+    figure, axes = pyplot.subplots(figsize=(11, 4), layout="constrained")
+    for k, method in enumerate(names):
+        ends = [[cells[method][end] for cells in sets.values()] for end in ("mean", "least", "most")]
+        mean, least, most = ends
+        lengths = [np.subtract(mean, least), np.subtract(most, mean)]
+        places = [place + 0.12 * (k - (len(names) - 1) / 2) for place in range(len(sets))]
+        axes.errorbar(places, mean, lengths, fmt="o", markersize=4, linewidth=1.2, label=hull.NAMES[method])
+    axes.set(xticks=range(len(sets)), xticklabels=list(sets), ylabel="pairs in the right order")
+    axes.grid(axis="y", alpha=0.25)
+    axes.spines[["top", "right"]].set_visible(False)
+    axes.legend(frameon=False, fontsize=8, ncols=3)
+    figure.savefig(path, dpi=100)
+    pyplot.close(figure)

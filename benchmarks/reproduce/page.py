@@ -24,7 +24,7 @@ some of their licences do not allow it. They are read from the folder named by t
 """
 # Numbers that are names and not results: equations, the level of intervals, codes of labels, scales.
 NAMES = re.compile(
-    r"\(2[0-2]\)|\(12\)|95%|0\.\.1|\^2|labels 0 and 1|labels -1 and 1|labels 1 and 0|\+ 1\)"
+    r"\(2[0-8]\)|Section 2\.2|\(12\)|95%|0\.\.1|\^2|labels 0 and 1|labels -1 and 1|labels 1 and 0|\+ 1\)"
     r"|1 - AUC|NDCG@10|TREC 200[34]|200[34], (?:here|paper)"
 )
 # So are the papers' years and the numbers of their tables, in the table of all of them.
