@@ -116,6 +116,8 @@ class ChoosesAlpha(BaseRanker):
         self.alphas_ = held_out.candidates(self.alphas)
         if validation is None and isinstance(self.cv, str):
             require_here(fits.problem.X, f"cv={self.cv!r}")
+            if self.pooled:
+                raise ValueError(f"pooled=True needs folds, such as cv=10; cv={self.cv!r} has none.")
             held_out = NewtonLeftOut(held_out, fits, self.cv)
         else:
             self._split(held_out, y, qid, validation)
