@@ -137,12 +137,12 @@ def methods():
     return found
 
 
-def chosen_alpha(with_alpha, X, y):
+def chosen_alpha(with_alpha, X, y, alphas=ALPHAS):
     """Return the alpha whose fit to four fifths orders most pairs of the last fifth, the larger of equals."""
     strata = y if np.bincount(y)[np.unique(y)].min() > 1 else None
     A, B, a, b = train_test_split(X, y, test_size=0.2, random_state=0, stratify=strata)
-    shares = [share_in_order(b, with_alpha(alpha)(A, a)(B)) for alpha in ALPHAS]
-    return ALPHAS[len(ALPHAS) - 1 - int(np.argmax(shares[::-1]))]
+    shares = [share_in_order(b, with_alpha(alpha)(A, a)(B)) for alpha in alphas]
+    return alphas[len(alphas) - 1 - int(np.argmax(shares[::-1]))]
 
 
 # Figure 3 of the paper

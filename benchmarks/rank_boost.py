@@ -1,7 +1,8 @@
 """RankBoost with thresholds on features (Freund et al., 2003), for two levels of relevance.
 
-It is a baseline of Pahikkala et al. (2009), table 3; the library itself has no boosting. With two levels the
-weights of pairs are products of one weight per row (RankBoost.B), so that a round costs O(m n).
+It is a baseline of Pahikkala et al. (2009), table 3; the library's own boosted trees are `BoostedRanker`.
+With two levels the weights of pairs are products of one weight per row (RankBoost.B), so that a round costs
+O(m n).
 """
 
 import numpy as np

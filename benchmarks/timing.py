@@ -6,14 +6,14 @@ from time import perf_counter
 import numpy as np
 
 
-def best_times(tasks, repeats=9):
-    """Return the minimum time of each task; the tasks alternate."""
+def best_times(tasks, repeats=9, clock=perf_counter):
+    """Return the minimum time of each task by a clock; the tasks alternate."""
     best = dict.fromkeys(tasks, np.inf)
     for _ in range(repeats):
         for name, task in tasks.items():
-            start = perf_counter()
+            start = clock()
             task()
-            best[name] = min(best[name], perf_counter() - start)
+            best[name] = min(best[name], clock() - start)
     return best
 
 

@@ -3,30 +3,36 @@
 from html import escape
 from pathlib import Path
 
-# The model to start with, then questions, which lead down (no) or to the right (yes), the most common first.
-FIRST = ["RankSVMCV", "start here: linear and fast"]
+# What the data are, then what is needed: questions lead down (no) or to the right (yes).
+FIRST = ["What do you have?", "then: what do you need?"]
 QUESTIONS = [
-    ["Do you need the probability", "that one row is above another?"],
+    ["Matches or votes", "between named items?"],
+    ["Scores of models", "in several tasks?"],
+    ["Pairs: one row was chosen,", "the other rejected?"],
+    ["Survival times,", "some of them censored?"],
+    ["Clicks", "on shown results?"],
+    ["Classes with only", "a partial order?"],
+    ["Labels, and you need a grade,", "not just an order?"],
+    ["The probability", "that one row is above another?"],
     ["A few hundred rows,", "or several outcomes?"],
     ["Nonlinear effects in a model", "that people must read?"],
     ["Mixed columns", "with unknown interactions?"],
-    ["Do you need a grade,", "not just an order?"],
-    ["Matches between items", "without features?"],
-    ["Pairs or survival times", "instead of labels?"],
-    ["Classes with only", "a partial order?"],
 ]
 ANSWERS = [
+    ["BradleyTerry", "one score per item"],
+    ["ScoreTable", "over tasks, or over instances"],
+    ["RankLogisticCV", "with pair_data"],
+    ["RankPlackettLuceCV", "Cox regression, from_survival"],
+    ["RankSVM", "with Preferences.from_clicks"],
+    ["HullRankerCV", "order=[(higher, lower), ...]"],
+    ["OrdinalSVMCV, AutoRanker", "linear; curved: predict_grade"],
     ["RankLogisticCV", "predict_pair_proba"],
     ["RankRLSCV", "exact leave-pair-out"],
     ["CurveRankerCV", "one curve per feature"],
     ["BoostedRanker, KernelRanker", "trees, or a learned kernel"],
-    ["OrdinalSVMCV, AutoRanker", "linear; curved: predict_grade"],
-    ["BradleyTerry", "one score per item"],
-    ["RankSVM, RankLogistic", "pair_data, from_survival"],
-    ["HullRankerCV", "order=[(higher, lower), ...]"],
 ]
-LAST = ["AutoRanker", "tries all of them"]
-WIDTH, HEIGHT, STEP, RIGHT, MARGIN = 270, 56, 92, 380, 12
+LAST = ["RankSVMCV", "linear and fast, with qid if grouped"]
+WIDTH, HEIGHT, STEP, RIGHT, MARGIN = 270, 52, 78, 380, 12
 INK, GREY = "#2b2b2b", "#8a8f94"
 
 
@@ -55,8 +61,8 @@ def chart():
     """The default on top, questions on the left, estimators on the right."""
     centre = MARGIN + WIDTH / 2
     parts = [
-        box(MARGIN, MARGIN, FIRST, "#fbeeea", "#c8452f", True),
-        arrow(centre, MARGIN + HEIGHT, centre, MARGIN + STEP - 4, "or"),
+        box(MARGIN, MARGIN, FIRST, "white", "#8a8f94", True),
+        arrow(centre, MARGIN + HEIGHT, centre, MARGIN + STEP - 4, ""),
     ]
     for row, (question, answer) in enumerate(zip(QUESTIONS, ANSWERS, strict=True), 1):
         y = MARGIN + row * STEP
@@ -65,12 +71,12 @@ def chart():
             box(MARGIN, y, question, "#eef3f7", "#40688c", False),
             box(MARGIN + RIGHT, y, answer, "#fbeeea", "#c8452f", True),
             arrow(MARGIN + WIDTH, middle, MARGIN + RIGHT - 4, middle, "yes"),
-            arrow(centre, y + HEIGHT, centre, y + STEP - 4, "no" if row < len(QUESTIONS) else "not sure"),
+            arrow(centre, y + HEIGHT, centre, y + STEP - 4, "no"),
         ]
     y = MARGIN + (len(QUESTIONS) + 1) * STEP
     parts.append(box(MARGIN, y, LAST, "#fbeeea", "#c8452f", True))
     size = (2 * MARGIN + RIGHT + WIDTH, y + HEIGHT + MARGIN)
-    title = "Start with RankSVMCV; then questions, with yes to the right and no downwards"
+    title = "Questions about the data, then about what is needed: yes leads to the right, no down"
     return (
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {size[0]} {size[1]}" width="{size[0]}" '
         f'height="{size[1]}" font-family="system-ui, sans-serif" font-size="14" text-anchor="middle" '

@@ -71,7 +71,7 @@ html_favicon = "_static/logo.svg"
 html_css_files = ["rankwise.css"]
 html_show_sourcelink = False
 html_copy_source = False
-html_sidebars = {"index": [], "api": [], "benchmarks": [], "developers": [], "reproduction": []}
+html_sidebars = {"index": [], "api": [], "developers": []}
 html_theme_options = {
     "logo": {"text": "rankwise", "image_light": "_static/logo.svg", "image_dark": "_static/logo.svg"},
     "navbar_start": ["navbar-logo"],

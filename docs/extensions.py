@@ -24,6 +24,24 @@ NUMBER = re.compile(r"[-+\u2212<>~.]*\d[\d.,:\-+\u2212±\u00d7/%e() ]*(to [\d., 
 EXAMPLE = re.compile(r"\]\(\.\./examples/(plot_\w+|index)\.(?:py|rst)\)")
 
 
+# Pages of evidence and details, which would come before those that answer a question.
+NOT_SEARCHED = {
+    "benchmarks",
+    "changelog",
+    "counting",
+    "counting_smooth",
+    "dask_details",
+    "developers",
+    "reproduction",
+}
+
+
+def leave_out_of_search(app, docname, source):
+    """Keep pages of evidence and details out of the index of the search."""
+    if docname in NOT_SEARCHED or docname.startswith("decisions/"):
+        source[0] = f"---\nnosearch: true\n---\n\n{source[0]}"
+
+
 def link_gallery(app, docname, source):
     """Turn links to the files of examples into links to their pages in the gallery."""
     source[0] = EXAMPLE.sub(r"](/gallery/\1.rst)", source[0])
@@ -215,6 +233,7 @@ def draw_displays(app):
 def setup(app):
     """Register all of it."""
     app.setup_extension("sphinx.ext.autodoc")
+    app.connect("source-read", leave_out_of_search)
     app.connect("source-read", link_gallery)
     app.connect("autodoc-process-docstring", set_mathematics, priority=400)  # before numpydoc
     app.add_post_transform(LinkNames)

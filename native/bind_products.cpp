@@ -1,9 +1,11 @@
-// Products with rows, sums over two rows, the programs on the simplex, and coordinate descent, for Python.
+// Products with rows, sums over two rows, pairs left out, the programs on the simplex, and coordinate descent, for
+// Python.
 #include <type_traits>
 
 #include "column_range.hpp"
 #include "dense_product.hpp"
 #include "elastic_net.hpp"
+#include "pairs_left_out.hpp"
 #include "python_arrays.hpp"
 #include "row_sums.hpp"
 #include "simplex_qp.hpp"
@@ -181,6 +183,37 @@ void bind_pair_sums(nb::module_& m, const char* name, const char* text) {
     m.def(name, &pair_sums<sums>, nb::arg("X").noconvert(), nb::arg("Z").noconvert(), nb::arg("n_threads") = 1, text);
 }
 
+std::int64_t twice_wrong_smoothed(InputMatrix P, std::size_t first, std::size_t second, InputVector<double> labels,
+                                  InputVector<double> diagonal, InputVector<double> left, InputVector<double> own,
+                                  double tie, double rounding) {
+    const std::size_t m = labels.size();
+    for (const auto& column : {diagonal, left, own})
+        check_length(column.size(), m, "a column needs one entry for each label");
+    if (first + P.shape(0) > m || second + P.shape(1) > m) throw nb::value_error("the tile has more rows than labels");
+    const rankwise::PairTile tile{P.data(), first, P.shape(0), second, P.shape(1)};
+    nb::gil_scoped_release unlocked;
+    return rankwise::twice_wrong_smoothed(tile,
+                                          {labels.data(), diagonal.data(), left.data(), own.data(), m, tie, rounding});
+}
+
+rankwise::ClassRows class_rows(const InputMatrix& columns) {
+    check_length(columns.shape(0), 4, "rows of a class need scores, (G L)_ii, J_ii and (J y)_i");
+    const std::size_t n = columns.shape(1);
+    const double* data = columns.data();
+    return {data, data + n, data + 2 * n, data + 3 * n, n};
+}
+
+std::int64_t twice_wrong_classes(InputMatrix J, InputMatrix above, InputMatrix below, InputMatrix positive,
+                                 InputMatrix negative, double smallest) {
+    const auto upper = class_rows(positive), lower = class_rows(negative);
+    for (const auto& tile : {J, above, below}) {
+        check_length(tile.shape(0), upper.n, "a tile needs one row for each positive row");
+        check_length(tile.shape(1), lower.n, "a tile needs one column for each negative row");
+    }
+    nb::gil_scoped_release unlocked;
+    return rankwise::twice_wrong_classes(upper, lower, J.data(), above.data(), below.data(), smallest);
+}
+
 template <class Value, class Order>
 void bind_dense(nb::module_& m) {
     m.def("dense_matvec", &dense_product<false, false, Value, Order>, nb::arg("X").noconvert(),
@@ -228,6 +261,15 @@ void bind_products(nb::module_& m) {
           "A @ x in double-double precision, as (high, low).");
     m.def("extended_combination", &extended_combination, nb::arg("A"), nb::arg("z"), nb::arg("z_low"),
           "(z + z_low) @ A, summed in double-double precision.");
+    m.def(
+        "twice_wrong_smoothed", &twice_wrong_smoothed, nb::arg("P").noconvert(), nb::arg("first"), nb::arg("second"),
+        nb::arg("labels").noconvert(), nb::arg("diagonal").noconvert(), nb::arg("left").noconvert(),
+        nb::arg("own").noconvert(), nb::arg("tie"), nb::arg("rounding"),
+        "Twice the number of pairs in the wrong order by the model without them, a tie counting one half, of the rows "
+        "of a tile and the earlier ones of its columns: see AllPairs.");
+    m.def("twice_wrong_classes", &twice_wrong_classes, nb::arg("J").noconvert(), nb::arg("above").noconvert(),
+          nb::arg("below").noconvert(), nb::arg("positive").noconvert(), nb::arg("negative").noconvert(),
+          nb::arg("smallest"), "As twice_wrong_smoothed, of positive rows and all negative ones: see TwoClasses.");
     bind_pair_sums<&rankwise::score_rows>(m, "row_scores",
                                           "x_i' z_j for all rows of X and Z; the fastest way for few rows of Z.");
     bind_pair_sums<&rankwise::sum_all_pairs<rankwise::Product>>(m, "row_products", "x_i' z_j for all rows of X and Z.");

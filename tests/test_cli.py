@@ -78,7 +78,9 @@ def test_the_demo_shows_what_queries_change(tmp_path, capsys):
         model = RankSVMCV().fit(X[train], grade[train], qid=qid)
         expected = np.nanmean(ranking_error(grade[test], model.predict(X[test]), query[test], per_query=True))
         assert errors[name] == pytest.approx(expected, abs=1e-3)
-    assert errors["RankSVM with qid"] < 0.1 < 0.5 < min(list(errors.values())[1:])
+    knowing, others = list(errors.values())[:2], list(errors.values())[2:]
+    assert max(knowing) < 0.1 < 0.5 < min(others)
+    assert abs(knowing[0] - knowing[1]) < 0.005  # ridge regression that knows the queries does as well
     board = values["leaderboard"]["leaderboard"]
     assert [row["rank"] for row in board] == list(range(1, 13))
     assert sum(row["matches"] for row in board) == 2 * 2000

@@ -9,6 +9,7 @@ from commands import run
 from rankwise import load_model
 from rankwise.cli.main import main
 from rankwise.io.svmlight import dump_svmlight
+from rankwise.model_selection import selection_frequencies
 
 
 @pytest.fixture(scope="module")
@@ -123,3 +124,22 @@ def test_intervals_of_evaluate_are_those_of_reports(folder, capsys):
     one = run(capsys, "evaluate", model, folder / "data.csv", "--label", "grade")["models"][0]["measures"]
     assert one["error"]["low"] is not None
     assert one["ndcg"]["low"] < one["ndcg"]["high"]
+
+
+def test_features_that_are_selected_have_frequencies(folder, capsys):
+    labels = ("--label", "grade", "--qid", "query")
+    model = trained(folder, "few", *labels, "--l1-ratio", "0.5,0.9", "--tune")
+    found = pd.DataFrame(run(capsys, "summary", model, folder / "data.csv", *labels)["selected"])
+    data, pipeline = pd.read_csv(folder / "data.csv"), load_model(model)
+    X = pipeline[:-1].transform(data[["age", "dose", "noise"]].to_numpy())
+    ranker = rankwise.RankLogistic(pipeline[-1].alpha_, l1_ratio=pipeline[-1].l1_ratio_)
+    expected = selection_frequencies(ranker, X, data["grade"], qid=data["query"])
+    by_name = dict(zip(found["name"], found["selected"], strict=True))
+    np.testing.assert_array_equal([by_name.get(name, 0.0) for name in ("age", "dose", "noise")], expected)
+    assert found["selected"].is_monotonic_decreasing
+    page = folder / "few.html"
+    report = ["report", str(model), str(folder / "data.csv"), *labels, "-o", str(page), "-q"]
+    assert main([*report, "--training", str(folder / "data.csv")]) == 0
+    assert "Selected: by that part of the fits" in page.read_text(encoding="utf-8")
+    assert main(["summary", str(model), str(folder / "data.csv"), *labels, "--cluster", "patient"]) == 2
+    assert "has an l1_ratio" in capsys.readouterr().err

@@ -14,16 +14,13 @@ from rankwise.metrics import concordance, concordance_index
 from strategies import WEIGHTS, vector
 
 RECORDED = json.loads((Path(__file__).parent / "recorded" / "concordance.json").read_text())
+NAMES_IN_R = {"sample_weight": "weight", "strata": "stratum", "cluster": "cluster", "entry": "entry"}
 NAMES = ("concordant", "discordant", "tied_x", "tied_y", "tied_xy")
 
 
 @pytest.mark.parametrize("case", RECORDED["cases"], ids=lambda case: case["name"])
 def test_it_equals_r(case):
-    columns = {
-        ours: case[theirs]
-        for ours, theirs in (("sample_weight", "weight"), ("strata", "stratum"), ("cluster", "cluster"))
-        if theirs in case
-    }
+    columns = {ours: case[theirs] for ours, theirs in NAMES_IN_R.items() if theirs in case}
     y = (case["event"], case["time"]) if case["survival"] else case["time"]
     found = concordance(y, case["score"], time_weight=case["time_weight"], **columns)
     assert found.estimate == pytest.approx(case["concordance"], rel=1e-12)
@@ -34,12 +31,12 @@ def test_it_equals_r(case):
     np.testing.assert_allclose(found.dfbeta, case["dfbeta"], rtol=1e-10, atol=1e-14)
 
 
-def loop(event, time, scores, weight, strata):
+def loop(event, time, scores, weight, strata, entry):
     """The five counts by row, pair by pair."""
     by_row = np.zeros((len(time), 5))
     for i in range(len(time)):
         for j in range(len(time)):
-            if strata[i] != strata[j] or not event[i] or i == j:
+            if strata[i] != strata[j] or not event[i] or i == j or entry[j] >= time[i]:
                 continue
             if time[i] < time[j] or (time[i] == time[j] and not event[j]):
                 kind = 0 if scores[i] < scores[j] else 1 if scores[i] > scores[j] else 2
@@ -60,8 +57,12 @@ def test_counts_are_those_of_a_loop(data, n):
     time, scores = (vector(data.draw, st.integers(0, 4), n) for _ in range(2))
     weight = vector(data.draw, WEIGHTS, n)
     weight[0] = 1.0
+    entry = time - vector(data.draw, st.integers(1, 4), n)
+    expected = loop(event, time, scores, weight, strata, entry)
+    found = concordance((event, time), scores, sample_weight=weight, strata=strata, entry=entry)
+    np.testing.assert_allclose(found.by_row, expected, rtol=1e-9, atol=1e-12 * weight.max() ** 2)
     found = concordance((event, time), scores, sample_weight=weight, strata=strata)
-    expected = loop(event, time, scores, weight, strata)
+    expected = loop(event, time, scores, weight, strata, np.full(n, -np.inf))
     np.testing.assert_allclose(found.by_row, expected, rtol=1e-9, atol=1e-12 * weight.max() ** 2)
 
 
@@ -114,3 +115,12 @@ def test_without_pairs_it_is_undefined():
     assert np.isnan(found.estimate)
     assert found.tied_y == 1.0
     assert np.isnan(found.tau_b.low)
+
+
+@pytest.mark.parametrize(
+    ("options", "sentence"),
+    [({"entry": [0.0, 2.0]}, "entry must be below"), ({"entry": [0, 0], "time_weight": "S"}, "must be 'n'")],
+)
+def test_wrong_entries_are_refused(options, sentence):
+    with pytest.raises(ValueError, match=sentence):
+        concordance(([1, 1], [1.0, 2.0]), [0.0, 1.0], **options)

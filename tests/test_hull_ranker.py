@@ -656,3 +656,14 @@ def test_overflow_raises_one_error_without_warnings(options):
     X, codes = data(30)
     with pytest.raises(ValueError, match=r"slack='none' needs separable classes|contain NaN or infinity"):
         HullRanker(**options).fit(1e98 * X, codes)
+
+
+@pytest.mark.parametrize(
+    ("slack", "loss", "factor"), [("absolute", "hinge", 2), ("squared", "squared_hinge", 4)]
+)
+def test_classes_of_one_row_and_the_full_graph_are_the_ranking_svm(slack, loss, factor):
+    generator = np.random.default_rng(0)
+    X, y, alpha = generator.normal(size=(9, 3)), np.arange(9), 0.05
+    hull = HullRanker(alpha, order="full", slack=slack, tol=1e-10).fit(X, y)
+    svm = RankSVM(factor * alpha / (len(y) - 1), loss=loss, tol=1e-9).fit(X, y)
+    np.testing.assert_allclose(hull.coef_, svm.coef_, rtol=1e-4)

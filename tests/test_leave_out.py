@@ -4,6 +4,7 @@ import gzip
 import itertools
 import os
 import pickle
+from fractions import Fraction
 from functools import partial
 from pathlib import Path
 
@@ -484,6 +485,41 @@ def test_leaving_out_warns_of_rounding_as_a_fit_does():
     alone = qid == qid[0]  # the others have labels that differ more
     expected = RankRLS(1e-3, cost="relative").fit(X[~alone], y[~alone], qid=qid[~alone]).predict(X[alone])
     np.testing.assert_allclose(result.predictions[alone], expected, atol=1e-7)
+
+
+def exact_scores(X, y, i, j, alpha):
+    """Scores of two rows of two features by the equations of the others under cost (22), in fractions."""
+    rest = [k for k in range(len(y)) if k not in (i, j)]
+    pairs = [(a, b) for a in rest for b in rest if y[a] > y[b]]
+    gram, right = [[Fraction(0)] * 2 for _ in range(2)], [Fraction(0)] * 2
+    for a, b in pairs:
+        apart = [Fraction(float(X[a, k])) - Fraction(float(X[b, k])) for k in range(2)]
+        target = Fraction(float(y[a])) - Fraction(float(y[b]))
+        for k in range(2):
+            right[k] += apart[k] / target
+            for n in range(2):
+                gram[k][n] += apart[k] * apart[n] / target**2
+    for k in range(2):
+        gram[k][k] += len(pairs) * Fraction(alpha)
+    determinant = gram[0][0] * gram[1][1] - gram[0][1] ** 2
+    w = [
+        (gram[1][1] * right[0] - gram[0][1] * right[1]) / determinant,
+        (gram[0][0] * right[1] - gram[0][1] * right[0]) / determinant,
+    ]
+    return [float(sum(Fraction(float(X[row, k])) * w[k] for k in range(2))) for row in (i, j)]
+
+
+@pytest.mark.parametrize("difference", [1e-2, 1e-4, 1e-6, 1e-8])
+@pytest.mark.parametrize("alphas", [[1e-2], [1e-3, 1e-2, 0.1]])
+def test_leave_pair_out_keeps_the_digits_beside_labels_that_hardly_differ(difference, alphas):
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(9, 2)), rng.normal(size=9)
+    y[3], y[5] = y[7] + difference, y[7] - 3 * difference
+    result = leave_pair_out(RankRLS(cost="relative"), X, y, alphas=alphas)
+    for k, alpha in enumerate(alphas):
+        for i, j in itertools.combinations(range(9), 2):
+            found = result.predictions[k][[i, j], [j, i]]
+            np.testing.assert_allclose(found, exact_scores(X, y, i, j, alpha), rtol=1e-8, atol=1e-9)
 
 
 @pytest.mark.parametrize("name", ["primal", "gaussian", "unit"])

@@ -18,10 +18,10 @@ SIGNATURES = {
         warm_start=False, callback=None, n_jobs=None, random_state=None, verbose=0
     """,
     "RankSVMCV": """
-        alphas=None, *, cv=5, scoring=None, one_standard_error=False, loss="hinge", l1_ratio=0.0,
-        penalty_weights=None, kernel="linear", gamma=None, degree=3, coef0=1.0, kernel_params=None,
-        n_components=None, basis="uniform", average="queries", pair_weight=None, solver="auto",
-        tol=0.001, max_iter=1000, callback=None, n_jobs=None, random_state=None, verbose=0
+        alphas=None, *, cv=5, scoring=None, one_standard_error=False, pooled=False, loss="hinge",
+        l1_ratio=0.0, penalty_weights=None, kernel="linear", gamma=None, degree=3, coef0=1.0,
+        kernel_params=None, n_components=None, basis="uniform", average="queries", pair_weight=None,
+        solver="auto", tol=0.001, max_iter=1000, callback=None, n_jobs=None, random_state=None, verbose=0
     """,
     "RankLogistic": """
         alpha=0.001, *, l1_ratio=0.0, penalty_weights=None, kernel="linear", gamma=None, degree=3,

@@ -37,6 +37,7 @@ from rankwise.plotting import (
     ReliabilityDisplay,
     SurvivalDisplay,
     UtilityDisplay,
+    WeightPathDisplay,
     WeightsDisplay,
     WinsDisplay,
 )
@@ -102,6 +103,9 @@ PICTURES = {
     "gap": lambda: ConvergenceDisplay.of(SVM).picture(),
     "errors": lambda: AlphaPathDisplay.of(RankSVMCV(cv=2).fit(X, Y, qid=QID)).picture(),
     "path": of_path,
+    "weights over alpha": lambda: WeightPathDisplay(
+        alpha_path(RankLogistic(l1_ratio=0.9), X, Y, qid=QID, n_alphas=6), spread=X.std(axis=0)
+    ).picture(2),
     "queries": lambda: QueryQualityDisplay(ranking_error(Y, SCORES, QID, per_query=True)).picture(),
     "calibration": lambda: ReliabilityDisplay.from_predictions(Y, SCORES, QID, name="ours").picture(),
     "weights": lambda: WeightsDisplay.from_estimator(
@@ -212,3 +216,17 @@ def test_a_logarithmic_axis_of_less_than_a_decade_names_round_values():
     assert "1.0" in names
     assert len(names) <= 8
     assert not any("times" in name for name in names)
+
+
+def test_the_features_of_a_path_are_named_in_the_order_in_which_they_enter():
+    path = alpha_path(RankLogistic(l1_ratio=0.9), X, Y, qid=QID, n_alphas=20)
+    lines = [
+        mark for mark in WeightPathDisplay(path, list("abcd")).picture(1).marks if isinstance(mark, Line)
+    ]
+    first = int(np.count_nonzero(path.coef, axis=0).argmax())
+    assert [line.name for line in lines if line.style == 0] == ["abcd"[first]]
+    assert np.count_nonzero(path.coef[1]) == 1  # only this feature has entered
+    assert path.coef[1, first]
+    curved = alpha_path(RankSVM(kernel="rbf"), X[:40], Y[:40], (1e-1, 1e-2), n_alphas=2)
+    with pytest.raises(ValueError, match="linear"):
+        WeightPathDisplay(curved).picture()

@@ -13,12 +13,14 @@ from pathlib import Path
 import numpy as np
 import pytest
 from sklearn.linear_model import Ridge
+from sklearn.svm import SVC
 
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT / "benchmarks"))
 
+import ordinal  # noqa: E402
 from rank_boost import RankBoost, row_potential  # noqa: E402
-from reproduce import inventory, isolated, ohsumed, page, record, reuters, runner, text  # noqa: E402
+from reproduce import hull_l1, inventory, isolated, ohsumed, page, record, reuters, runner, text  # noqa: E402
 from reproduce.__main__ import main  # noqa: E402
 from reproduce.data import Data, MissingDataError  # noqa: E402
 
@@ -34,7 +36,7 @@ def reproduce(folder, *names, force=False):
     return runner.reproduce(options)
 
 
-def in_this_process(function, arguments, time_limit=None):
+def in_this_process(function, arguments, **limits):
     """Call a function as `isolated.run` does, without a process, which takes longer than a small fit."""
     module, name = function.split(":")
     return {"status": "done"} | getattr(import_module(module), name)(**arguments)
@@ -64,7 +66,7 @@ def test_result_file_records_its_provenance(quick, name):
 @pytest.mark.parametrize("name", runner.EXPERIMENTS)
 def test_numbers_of_a_section_come_from_its_result(quick, name):
     found = record.load(quick / f"{name}.json")
-    assert page.unexplained(page.section(name, found), found) == []
+    assert page.unexplained(page.section(name, found), record.concluded(name, found)) == []
 
 
 def test_four_points_are_ordered_by_relevant_pairs_and_reversed_by_all(quick):
@@ -129,7 +131,7 @@ def test_the_module_runs_from_the_repository(tmp_path):
 
 @pytest.mark.parametrize("name", ON_PAGE)
 def test_committed_numbers_come_from_committed_results(name):
-    found = COMMITTED[name]
+    found = record.concluded(name, COMMITTED[name])
     heading = f"## {found['title']}\n"
     whole = (ROOT / "docs" / "reproduction.md").read_text()
     part = whole[whole.index(heading) :]
@@ -148,7 +150,7 @@ def test_committed_page_is_what_the_results_give():
 
 @pytest.mark.skipif(not COMMITTED, reason="There are no result files.")
 def test_every_table_and_figure_is_accounted_for():
-    records = {name: COMMITTED[name] for name in ON_PAGE}
+    records = {name: record.concluded(name, COMMITTED[name]) for name in ON_PAGE}
     lines = inventory.section(records)
     assert page.unexplained(page.LABELS.sub(" ", "\n".join(lines)), records) == []
     told = {name for _, _, name, _, _ in inventory.entries() if name}
@@ -289,3 +291,35 @@ def test_isolated_run_ends_at_its_limits():
     assert isolated.run("timeit:timeit", endless, time_limit=1)["status"] == "time limit"
     assert isolated.run("timeit:timeit", endless, processor_limit=1)["status"] == "time limit"
     assert isolated.run("timeit:timeit", large, memory_limit=4e9)["status"] == "memory limit"
+
+
+def test_weston_and_watkins_of_two_classes_is_the_support_vector_machine(monkeypatch):
+    pytest.importorskip("clarabel")
+    generator = np.random.default_rng(0)
+    X, y = generator.normal(size=(20, 2)), np.arange(20) % 2
+    X[:, 0] += y
+    monkeypatch.setattr(ordinal, "C", 3.0)
+    plain = SVC(C=3.0, kernel="linear", tol=1e-9).fit(X, y)
+    coef, bias = ordinal.solve_weston_watkins(X, y)
+    np.testing.assert_allclose((coef[1] - coef[0]) / 2, plain.coef_[0], atol=1e-5)
+    assert (bias[1] - bias[0]) / 2 == pytest.approx(plain.intercept_[0], abs=1e-4)
+
+
+@pytest.mark.parametrize("slack_per", ["row", "edge"])
+def test_hulls_with_the_l1_norm_have_the_least_objective(slack_per):
+    generator = np.random.default_rng(0)
+    X, y = generator.normal(size=(12, 1)), np.arange(12) % 2
+    X[:, 0] += y
+
+    def objective(w):
+        upper, lower = w * X[y == 1, 0], w * X[y == 0, 0]
+        bounds = np.concatenate([upper, lower + 1])  # at one of them the sum of the slacks is least
+        slacks = np.maximum(bounds[:, None] - upper, 0).sum(1) + np.maximum(
+            1 + lower - bounds[:, None], 0
+        ).sum(1)
+        return slacks.min() / 12 + 0.05 * abs(w)
+
+    found = hull_l1.hull_weights(X, y, "chain", slack_per, 0.05)[0]
+    assert objective(found) == pytest.approx(min(map(objective, np.linspace(-2, 5, 7001))), abs=1e-3)
+    assert found != 0
+    assert hull_l1.hull_weights(X, y, "chain", slack_per, 10.0)[0] == 0

@@ -191,6 +191,26 @@ def test_leaving_queries_out_weighs_pairs_under_average_pairs():
     np.testing.assert_allclose(model.cv_errors_, wrong / total)
 
 
+@ANY_CHOICE
+@pytest.mark.parametrize("loss", ["hinge", "squared_hinge"])
+def test_held_out_scores_of_all_folds_can_be_judged_together(loss):
+    X, y, _ = data()
+    rare = 1.0 * ((y == y.max()) & (np.cumsum(y == y.max()) <= 3))  # most folds hold no pair out
+    folds = list(KFold(10, shuffle=True, random_state=0).split(X))
+    alphas = [0.1, 1e-2]
+    model = RankSVMCV(alphas, cv=folds, pooled=True, loss=loss, tol=1e-9).fit(X, rare)
+    expected = []
+    for alpha in alphas:
+        scores = np.zeros(len(y))
+        for train, test in folds:
+            scores[test] = RankSVM(alpha, loss=loss, tol=1e-9).fit(X[train], rare[train]).predict(X[test])
+        expected.append([textbook_error(rare, scores)])
+    np.testing.assert_allclose(model.cv_errors_, expected, atol=1e-12)
+    assert model.alpha_ == alphas[int(np.argmin(expected))]
+    with pytest.raises(ValueError, match="pooled=True needs folds"):
+        RankSVMCV(alphas, cv="leave-row-out", pooled=True, loss="squared_hinge").fit(X, rare)
+
+
 @pytest.mark.parametrize("model", [RankSVMCV([1.0], cv=2), RankRLSCV([1.0], cv=2)])
 def test_equal_rows_are_tied_wherever_they_stand(model):
     X = np.random.default_rng(0).normal(size=(140, 30))

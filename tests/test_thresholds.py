@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
-from hypothesis import assume, given
+from hypothesis import assume, example, given
 from hypothesis import strategies as st
 from sklearn.linear_model import Ridge
 
@@ -55,15 +55,16 @@ def test_min_error_equals_brute_force(rows, error):
     np.testing.assert_array_equal(ranks_of(u, thresholds), reference.predicted(u, thresholds))
 
 
-@given(ranked_rows(max_rows=14))
-def test_midpoint_equals_the_mean_over_listed_pairs(rows):
+@given(ranked_rows(max_rows=14), st.sampled_from([0.03, 0.0, 1e-15]))
+@example((np.array([-1.0768819401134087, 0.2327172580507176]), np.array([0, 1]), None), 0.0)
+def test_midpoint_equals_the_mean_over_listed_pairs(rows, tol):
     u, codes, w = kept_rows(*rows)
-    thresholds, fallback = midpoint_thresholds(u, codes, w)
-    expected = [reference.midpoint(u, codes, k, w) for k in range(codes.max())]
+    thresholds, fallback = midpoint_thresholds(u, codes, w, tol=tol)
+    expected = [reference.midpoint(u, codes, k, w, tol=tol) for k in range(codes.max())]
     assert fallback.tolist() == [value is None for value in expected]
     single = [boundary_of_least_error(u, codes, k, w) if e is None else e for k, e in enumerate(expected)]
     np.testing.assert_allclose(thresholds, np.maximum.accumulate(single), rtol=1e-9, atol=1e-9)
-    public = fit_thresholds(rows[0], rows[1], method="midpoint", sample_weight=rows[2])
+    public = fit_thresholds(rows[0], rows[1], method="midpoint", sample_weight=rows[2], tol=tol)
     np.testing.assert_array_equal(public, thresholds)
 
 

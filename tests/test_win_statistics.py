@@ -64,6 +64,18 @@ def test_counts_and_estimates_are_those_of_loops_in_1000_designs():
         assert found.net_benefit.estimate == pytest.approx((wins - losses) / (wins + losses + ties))
 
 
+def test_counts_are_those_of_buysetest():
+    """Six patients of the tests of BuyseTest (R), with Gehan's rule, and the percentages recorded there."""
+    death = Outcome([10, 20, 30, 15, 20, 35], event=[1, 1, 0, 0, 1, 1], name="death")
+    grade = Outcome([1, 2, 3, 2, 4, 2], higher_is_better=False, name="grade")
+    found = win_statistics([0, 0, 0, 1, 1, 1], [death, grade])
+    percent = [[100 * one / 9 for one in row[1:4]] for row in found.by_outcome]
+    np.testing.assert_allclose(
+        percent, [[44.44444, 11.11111, 44.44444], [22.22222, 11.11111, 11.11111]], 1e-6
+    )
+    assert found.net_benefit.estimate == pytest.approx(0.4444444, abs=1e-7)
+
+
 def test_the_variance_is_that_of_the_projection():
     rng = np.random.default_rng(1)
     n = 80

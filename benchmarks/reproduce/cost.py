@@ -92,8 +92,19 @@ def measure(X, y, sizes, settings):
     return {"rows": sizes, "seconds": seconds, "slope": slopes}
 
 
+def conclusions(record):
+    """Return how long every pair would take at the largest size, by the slope of those that were run."""
+    found = record["result"]["generated"]
+    run = [(n, s) for n, s in zip(found["rows"], found["seconds"]["pairs"], strict=True) if s]
+    (rows, seconds), slope_of_pairs = run[-1], found["slope"]["pairs"]
+    if slope_of_pairs is None:
+        return {"largest_for_pairs": rows, "pairs_minutes": None}
+    share = found["rows"][-1] / rows
+    return {"largest_for_pairs": rows, "pairs_minutes": seconds * share**slope_of_pairs / 60}
+
+
 def section(record):
-    result, paper = record["result"], record["paper"]
+    result, paper, found_out = record["result"], record["paper"], record["conclusions"]
     lines = [
         "Processor seconds for the loss and its subgradient at one weight vector, products with the data",
         "included, on one thread: counting over every pair, with the paper's search tree, and as `rankwise`",
@@ -120,7 +131,9 @@ def section(record):
         f"{paper['tree_seconds']} s for the tree at {number(paper['rows'], 0)} rows, on a",
         f"desktop of its day. At {number(largest['rows'], 0)} rows the tree here takes",
         f"{number(largest['tree_over_merge'], 1)} times as long as `rankwise`, and the",
-        f"paper's tree {number(largest['paper_tree_over_merge'], 0)} times as long as `rankwise` here.",
+        f"paper's tree {number(largest['paper_tree_over_merge'], 0)} times as long as `rankwise` here. Every",
+        f"pair is counted up to {number(found_out['largest_for_pairs'], 0)} rows; by the slope,",
+        f"{number(largest['rows'], 0)} rows would take {significant(found_out['pairs_minutes'])} minutes.",
         "",
         "The paper keeps two copies of the data, by rows and by columns, because a fit with one copy took",
         "about seven times as long. This is not confirmed here: the two products of a subgradient with",

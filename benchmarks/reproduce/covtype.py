@@ -1,12 +1,12 @@
 """Half a million rows of covtype with an order over its classes."""
 
 import numpy as np
-from timing import best_times
 
 from rankwise import Preferences, RankSVM
 from rankwise.losses import Hinge
 from rankwise.metrics import ranking_error
 from reproduce.isolated import timed
+from reproduce.shared import processor_seconds
 from reproduce.text import number, table
 
 TITLE = "Half a million rows of covtype"
@@ -15,7 +15,14 @@ PAPER = {"rows": 500_000, "seconds_per_iteration": 6}
 
 
 def settings(quick):
-    return {"rows": 10_000 if quick else 500_000, "alpha": 1e-3, "epsilon": 1e-3, "threads": 2, "seed": 0}
+    return {
+        "rows": 10_000 if quick else 500_000,
+        "alpha": 1e-3,
+        "epsilon": 1e-3,
+        "clock": "processor",
+        "threads": 1,
+        "seed": 0,
+    }
 
 
 def run(settings, data, progress):
@@ -25,7 +32,7 @@ def run(settings, data, progress):
     X_train, y_train = X[train], y[train]
     loss = Hinge(Preferences.from_scores(y_train))
     w = np.random.default_rng(settings["seed"]).standard_normal(X.shape[1]) / np.sqrt(X.shape[1])
-    one = best_times({0: lambda: X_train.T @ loss.value_and_coefficients(X_train @ w)[1]}, 5)[0]
+    one = processor_seconds(lambda: X_train.T @ loss.value_and_coefficients(X_train @ w)[1], 5)
     progress(0.2, "fit")
     model = RankSVM(settings["alpha"], tol=settings["epsilon"], n_jobs=settings["threads"])
     model, cost = timed(lambda: model.fit(X_train, y_train))
@@ -36,9 +43,9 @@ def run(settings, data, progress):
         "test_rows": len(test),
         "subgradient_seconds": one,
         "times_faster": PAPER["seconds_per_iteration"] / one,
-        "fit_seconds": cost["seconds"],
+        "fit_seconds": cost["processor_seconds"],
         "iterations": int(model.n_iter_),
-        "seconds_per_iteration": cost["seconds"] / model.n_iter_,
+        "seconds_per_iteration": cost["processor_seconds"] / model.n_iter_,
         "error": float(ranking_error(y[test], model.predict(X[test]), ties="correct")),
     }
 
@@ -47,7 +54,7 @@ def section(record):
     result, paper = record["result"], record["paper"]
     rows = [
         (
-            "one loss and subgradient, one thread, s",
+            "one loss and subgradient, s",
             number(result["subgradient_seconds"], 3),
             f"less than {paper['seconds_per_iteration']}",
         ),

@@ -3,7 +3,8 @@
 import numpy as np
 import ordinal
 
-from reproduce.text import interval, joined, table
+from reproduce.shared import p_values
+from reproduce.text import interval, joined, p_value, table
 
 TITLE = "Learning curves of ordinal regression"
 SOURCE = "Herbrich et al. (1999), section 4.1 and figure 2"
@@ -30,14 +31,18 @@ def settings(quick):
 
 
 def run(settings, data, progress):
-    tables = {}
+    tables, p = {}, {}
     for done, deviation in enumerate(settings["deviations"]):
         progress(done / len(settings["deviations"]), f"noise {deviation:.3f}")
-        tables[f"{deviation:.3f}"] = ordinal.summary(
-            ordinal.risks(deviation, settings["sizes"], settings["draws"])
-        )
+        risks = ordinal.risks(deviation, settings["sizes"], settings["draws"])
+        tables[f"{deviation:.3f}"] = ordinal.summary(risks)
+        p[f"{deviation:.3f}"] = {
+            str(size): p_values({name: by_size[size] for name, by_size in risks.items()}, "midpoint")
+            for size in settings["sizes"]
+        }
     return {
         "risk": tables,
+        "p": p,
         "disjoint_from_classes": {key: ordinal.disjoint_from(found) for key, found in tables.items()},
     }
 
@@ -46,37 +51,60 @@ def section(record):
     result, paper, settings = record["result"], record["paper"], record["settings"]
     lines = [
         f"Points of the unit square with five ranks, kernel (x'z + 1)^2, C = {settings['C']:,.0f}; the",
-        "share of pairs of different",
-        f"rank not in order, mean of {settings['draws']} draws with its 95% interval. The paper's N(0,",
-        f"{paper['noise']}) is read as a variance and as",
-        "a standard deviation. The paper shows a figure, without numbers: its curve is far below that",
-        "of the multi-class",
-        "machine, and close to that of regression. The paper's multi-class machine is that of Weston and",
-        "Watkins, which scikit-learn does not have: here it is one against one.",
-        "Equation (12)",
-        "takes the closest pair on either side of a boundary; of pairs that are nearly as close, within the",
-        "accuracy of the solver, the mean is taken here.",
+        "share of pairs of different rank not in order, mean of",
+        f"{settings['draws']} draws with its 95% interval. The paper's N(0, {paper['noise']}) is read as a",
+        "variance and as a standard deviation. The paper shows a figure, without numbers: its curve is far",
+        "below that of the multi-class machine of Weston and Watkins, and very close to that of regression.",
+        "Equation (12) takes the closest pair on either side of a boundary; of pairs that are nearly as",
+        "close, within the accuracy of the solver, the mean is taken here. P-values are those of Wilcoxon's",
+        "signed-rank test over draws, against equation (12).",
     ]
     for deviation, found in result["risk"].items():
-        sizes = [str(size) for size in settings["sizes"]]
-        rows = [
-            (ordinal.NAMES[name], *(interval(cells[size]) for size in sizes)) for name, cells in found.items()
-        ]
+        lines += ["", f"Noise of standard deviation {deviation}:", "", *learners_table(result, deviation), ""]
         below = result["disjoint_from_classes"][deviation]
         lines += [
-            "",
-            f"Noise of standard deviation {deviation}:",
-            "",
-            *table(["training points", *sizes], rows),
-            "",
-        ]
-        lines += [
-            "The interval of the ordinal machine lies wholly below that of the classifiers at "
+            "The interval of the ordinal machine lies wholly below those of the classifiers at "
             f"{joined(below)} points."
             if below
-            else "The intervals of the ordinal machine and the classifiers overlap at every size."
+            else "The intervals of the ordinal machine and the classifiers overlap at every size.",
+            *about_regression(found),
         ]
     return lines
+
+
+def learners_table(result, deviation):
+    """Lay out the risks of all learners, and p-values of the paper's two comparisons."""
+    found, p = result["risk"][deviation], result["p"][deviation]
+    rows = [(ordinal.NAMES[name], *map(interval, cells.values())) for name, cells in found.items()]
+    rows += [
+        (f"p, {ordinal.NAMES[name]}", *(p_value(of_size[name]) for of_size in p.values()))
+        for name in ("weston_watkins", "svr")
+        if name in found
+    ]
+    return table(["training points", *p], rows)
+
+
+def about_regression(found):
+    """Say at which sizes regression and ordinal regression are as close as the paper finds them."""
+    if "svr" not in found:
+        return []
+    apart = disjoint(found, "svr", "midpoint")
+    largest = [size for size in found["svr"] if apart.get(size)]
+    if not largest:
+        return ["Regression is very close to it, as in the paper: the intervals overlap at every size."]
+    return [
+        "Regression is not very close to it, as it is in the paper: its interval lies wholly above at",
+        f"{joined(map(int, largest))} points.",
+    ]
+
+
+def disjoint(found, upper, lower):
+    """Return for each size whether the interval of one learner lies wholly above that of another."""
+    return {
+        size: cell["mean"] - cell["half_width"]
+        > found[lower][size]["mean"] + found[lower][size]["half_width"]
+        for size, cell in found[upper].items()
+    }
 
 
 def draw(record, path):

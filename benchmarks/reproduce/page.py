@@ -24,7 +24,7 @@ some of their licences do not allow it. They are read from the folder named by t
 """
 # Numbers that are names and not results: equations, the level of intervals, codes of labels, scales.
 NAMES = re.compile(
-    r"\(2[0-2]\)|\(12\)|95%|0\.\.1|\^2|labels 0 and 1|labels -1 and 1|labels 1 and 0|\+ 1\)"
+    r"\(2[0-8]\)|Section 2\.2|\(12\)|95%|0\.\.1|\^2|labels 0 and 1|labels -1 and 1|labels 1 and 0|\+ 1\)"
     r"|1 - AUC|NDCG@10|TREC 200[34]|200[34], (?:here|paper)"
 )
 # So are the papers' years and the numbers of their tables, in the table of all of them.
@@ -50,7 +50,7 @@ def render(records):
 
 def section(name, found):
     """Return one experiment's part of the page."""
-    module = import_module(f"reproduce.{name}")
+    module, found = import_module(f"reproduce.{name}"), record.concluded(name, found)
     lines = [f"*{found['source']}.*", "", *module.section(found), ""]
     if hasattr(module, "draw"):
         lines += [f"![{found['title']}](images/reproduction_{name}.png)", ""]
@@ -69,13 +69,16 @@ def footnote(name, found):
     """Say where and under what the numbers were found."""
     machine, load = found["machine"], found["load"]
     busy = record.was_busy(found)
+    clock = found["settings"].get("clock")
     parts = [
         f"`benchmarks/results/{name}.json`: {number(found['seconds'], 0)} s on {machine['cores']} cores "
         f"({machine['processor']})"
     ]
-    if busy:
+    if clock == "processor":
+        parts.append("seconds are those of the processor, one thread on one core")
+    if busy and clock:
         parts.append(
-            f"the machine was shared, with a load of {number(load['before'], 2)} before the run, so times "
+            f"the machine was shared, with a load of {number(load['before'], 2)} before the run, so seconds "
             "are upper bounds"
         )
     if found.get("generated_data"):

@@ -4,7 +4,7 @@ import json
 import os
 import platform
 import time
-from importlib import metadata
+from importlib import import_module, metadata
 from pathlib import Path
 from time import perf_counter
 
@@ -96,6 +96,12 @@ def measured(name, experiment, settings, load, run):
         "machine": machine(),
         "versions": versions((*PACKAGES, *getattr(experiment, "PACKAGES", ()))),
     }
+
+
+def concluded(name, found):
+    """Return a record with what its module computes from the recorded numbers, such as p-values."""
+    conclusions = getattr(import_module(f"reproduce.{name}"), "conclusions", None)
+    return found if conclusions is None else found | {"conclusions": conclusions(found)}
 
 
 def save(record, path):

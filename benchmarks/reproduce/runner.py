@@ -14,7 +14,8 @@ ROOT = Path(__file__).resolve().parents[2]
 # In the order of the page; the race is asked for by name, because it needs packages of its own.
 EXPERIMENTS = (
     "cost", "convergence", "covtype", "parses", "ohsumed", "trec", "reuters", "conjugate_gradients",
-    "kernel_time", "jester", "irrelevant_pairs", "ordinal_curves", "document_ranks", "hull_bins",
+    "kernel_time", "jester", "irrelevant_pairs", "ordinal_curves", "document_ranks", "hull_bins", "hull_time",
+    "hull_l1",
 )  # fmt: skip
 RACE = "race"
 # How long to wait for the machine to become idle, and how often to look.

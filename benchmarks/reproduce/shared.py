@@ -32,6 +32,19 @@ def p_values(values, reference):
     }
 
 
+def holm(p):
+    """Return p-values by name as they are after Holm's correction for their number.
+
+    >>> holm({"a": 0.01, "b": 0.04, "c": 0.03})
+    {'a': 0.03, 'c': 0.06, 'b': 0.06}
+    """
+    found, largest = {}, 0.0
+    for place, name in enumerate(sorted(p, key=p.get)):
+        largest = max(largest, min(1.0, (len(p) - place) * p[name]))
+        found[name] = largest
+    return found
+
+
 def defined_differences(first, second):
     """Return the differences of two columns where both are defined."""
     apart = np.asarray(first, dtype=float) - np.asarray(second, dtype=float)

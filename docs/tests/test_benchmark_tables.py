@@ -1,4 +1,4 @@
-"""The tables of the page of benchmarks are those that the scripts write from their records."""
+"""The tables of the pages are those that the scripts of benchmarks write from their records."""
 
 import importlib.util
 import json
@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[2]
-PAGE = ROOT / "docs" / "benchmarks.md"
+DOCS = ROOT / "docs"
 
 
 def read(script):
@@ -32,8 +32,14 @@ WRITERS = {
     "tuning": lambda script: script.write_tables(),
     "which_next": lambda script: script.write_table(),
     "whole_fit": lambda script: script.write_tables(read(script)),
+    "wins": lambda script: script.write_table(),
 }
-NEEDS = {"budgets": ("lightgbm",), "dask_scaling": ("dask", "distributed"), "defaults": ("lightgbm",)}
+NEEDS = {
+    "budgets": ("lightgbm",),
+    "dask_scaling": ("dask", "distributed"),
+    "defaults": ("lightgbm",),
+    "whole_fit": ("lightgbm",),
+}
 
 
 @pytest.fixture
@@ -65,9 +71,10 @@ def test_the_page_shows_what_is_recorded(name, load, tmp_path, monkeypatch):
     """If this fails: python benchmarks/<name>.py --table (or --draw)."""
     for package in NEEDS.get(name, ()):
         pytest.importorskip(package)
-    script, copy = load(name), tmp_path / "benchmarks.md"
-    assert script.PAGE == PAGE
-    copy.write_text(PAGE.read_text(encoding="utf-8"), encoding="utf-8")
+    script = load(name)
+    page, copy = script.PAGE, tmp_path / "page.md"
+    assert page.parent == DOCS
+    copy.write_text(page.read_text(encoding="utf-8"), encoding="utf-8")
     monkeypatch.setattr(script, "PAGE", copy)
     WRITERS[name](script)
-    assert copy.read_text(encoding="utf-8") == PAGE.read_text(encoding="utf-8")
+    assert copy.read_text(encoding="utf-8") == page.read_text(encoding="utf-8")

@@ -4,20 +4,22 @@ import re
 from pathlib import Path
 
 DOCS = Path(__file__).parents[1]
-# Pages to look things up in, which are not read from start to end.
-LOOK_UP = "Look up"
+# What people read from start to end; explanations, reference and evidence are apart.
+PARTS = ("get_started", "guide")
 
 
 def guide_pages():
-    text = (DOCS / "guide.md").read_text(encoding="utf-8")
-    trees = re.findall(r"```\{toctree\}\n:maxdepth: 1\n:caption: ([^\n]+)\n\n(.*?)```", text, re.DOTALL)
-    return [page for caption, pages in trees if caption != LOOK_UP for page in pages.split()]
+    texts = [(DOCS / f"{part}.md").read_text(encoding="utf-8") for part in PARTS]
+    trees = re.findall(
+        r"```\{toctree\}\n:maxdepth: 1\n(?::caption: [^\n]+\n)?\n(.*?)```", "".join(texts), re.DOTALL
+    )
+    return [page for pages in trees for page in pages.split()]
 
 
-def test_the_guide_has_at_most_24_pages_and_30_000_words():
+def test_the_guide_has_at_most_30_pages_and_34_500_words():
     pages = guide_pages()
-    assert 20 <= len(pages) <= 24
-    assert sum(len((DOCS / f"{page}.md").read_text(encoding="utf-8").split()) for page in pages) <= 30_000
+    assert 25 <= len(pages) <= 30
+    assert sum(len((DOCS / f"{page}.md").read_text(encoding="utf-8").split()) for page in pages) <= 34_500
 
 
 def test_no_page_has_the_name_of_a_page_of_sphinx():

@@ -1,22 +1,16 @@
-"""Numbers in marked spans of the pages are those of the recorded results.
-
-A span names a record, a path in it, and what is printed:
-
-    <!-- whole_fit: tasks.0.fits.0.seconds.0 -->1.05<!-- / -->
-
-A part `*` of a path stands for all entries, with `min` or `max` before the path, and `a / b` is a ratio.
-"""
+"""Numbers in the text of pages are those of the recorded results: claims.toml names the record of each."""
 
 import contextlib
 import json
 import re
+import tomllib
 from pathlib import Path
 
 import pytest
 
 ROOT = Path(__file__).parents[2]
-PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
-SPAN = re.compile(r"<!-- (\w+): ([^>]+?) -->([^<]*)<!-- / -->")
+CLAIMS = tomllib.loads((Path(__file__).parent / "claims.toml").read_text(encoding="utf-8"))["claim"]
+NUMBER = r"([\d,]*\.?\d+)"
 
 
 def entries(value, path):
@@ -52,34 +46,19 @@ def recorded(record, expression):
     return value
 
 
-def spans(page):
-    return SPAN.findall(page.read_text(encoding="utf-8"))
+def pattern(text):
+    """Return the pattern of a text with {} for its number; spaces may be ends of lines."""
+    parts = [r"\s+".join(re.escape(word) for word in re.split(r"\s+", part)) for part in text.split("{}")]
+    return NUMBER.join(parts)
 
 
-@pytest.mark.parametrize("page", [page for page in PAGES if spans(page)], ids=lambda page: page.name)
-def test_marked_numbers_are_recorded(page):
-    for name, expression, shown in spans(page):
-        path = ROOT / "benchmarks" / "results" / f"{name}.json"
-        value = recorded(json.loads(path.read_text(encoding="utf-8")), expression)
-        decimals = len(shown.partition(".")[2])
-        assert f"{value:.{decimals}f}" == f"{float(shown.replace(',', '')):.{decimals}f}", (
-            name,
-            expression,
-            shown,
-        )
-
-
-def test_important_numbers_are_marked():
-    assert spans(ROOT / "README.md")
-    assert sum(len(spans(page)) for page in PAGES) >= 15
-
-
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
-def test_marks_are_whole_and_within_lines(page):
-    """A comment at the start of a line would end the paragraph."""
-    text = page.read_text(encoding="utf-8")
-    assert text.count("<!-- / -->") == len(SPAN.findall(text))
-    assert not re.findall(r"^<!-- \w+: [^>]+ -->.*<!-- / -->", text, re.MULTILINE)
+@pytest.mark.parametrize("claim", CLAIMS, ids=lambda claim: f"{claim['page']}: {claim['text']}")
+def test_published_numbers_are_recorded(claim):
+    (shown,) = re.findall(pattern(claim["text"]), (ROOT / claim["page"]).read_text(encoding="utf-8"))
+    path = ROOT / "benchmarks" / "results" / f"{claim['record']}.json"
+    value = recorded(json.loads(path.read_text(encoding="utf-8")), claim["path"])
+    decimals = len(shown.partition(".")[2])
+    assert f"{value:.{decimals}f}" == f"{float(shown.replace(',', '')):.{decimals}f}"
 
 
 def test_a_changed_number_is_found():

@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from rankwise.estimators.temperature import fit_temperature as fit_temperature
     from rankwise.estimators.thresholds import fit_thresholds as fit_thresholds
     from rankwise import datasets as datasets
+    from rankwise import distributed as distributed
     from rankwise.estimators import (
         BoostedRanker as BoostedRanker,
         BoostedRankerCV as BoostedRankerCV,
@@ -51,10 +52,14 @@ if TYPE_CHECKING:
         save_model as save_model,
     )
     from rankwise.leaderboard.score_table import ScoreTable as ScoreTable
+    from rankwise import leaderboard as leaderboard
+    from rankwise import losses as losses
     from rankwise import metrics as metrics
     from rankwise import model_selection as model_selection
     from rankwise import objectives as objectives
     from rankwise import plotting as plotting
+    from rankwise import preprocessing as preprocessing
+    from rankwise import report as report
     from rankwise.preferences import (
         NoPairsError as NoPairsError,
         Preferences as Preferences,

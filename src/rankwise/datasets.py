@@ -98,12 +98,12 @@ def make_ranking(
 
 
 def make_search(
-    n_queries: int = 60, n_documents: int = 30, *, noise: float = 0.5, random_state: Any = None
+    n_queries: int = 60, n_documents: int = 30, *, noise: float = 1.0, random_state: Any = None
 ) -> tuple[NDArray[np.float64], NDArray[np.int64], NDArray[np.int64]]:
     """Generate search results whose grades can be compared within a query only.
 
-    A match in the title makes a document better than the others of its query. Long queries have more matches,
-    and people who type them give lower grades. So over all rows, more matches go with lower grades.
+    A match in the title makes a document better than the others of its query. Queries of many words have more
+    matches, and people who type them give lower grades. So over all rows, more matches go with lower grades.
 
     Parameters
     ----------
@@ -117,7 +117,7 @@ def make_search(
     Returns
     -------
     X : array of shape (n_queries * n_documents, 3)
-        Matches in the title, matches in the text, and the length of the address.
+        The number of matches in the title, of matches in the text, and of parts of the address.
     grade : array of int
         0 to 4, the fifths of the quality.
     query : array of int
@@ -133,10 +133,11 @@ def make_search(
     """
     generator = _generator(random_state)
     query = np.repeat(np.arange(n_queries), n_documents)
-    length = generator.normal(size=n_queries)[query]
-    X = generator.normal(size=(len(query), 3))
-    quality = X @ [1.0, 0.5, -0.3] - 2.0 * length + generator.normal(scale=noise, size=len(query))
-    X[:, 0] += 2.0 * length
+    words = generator.integers(1, 9, size=n_queries)[query]
+    in_title = generator.binomial(words, generator.beta(2, 2, size=len(query)))
+    in_text = generator.binomial(3 * words, generator.random(len(query)))
+    X = np.column_stack([in_title, in_text, generator.integers(1, 9, size=len(query))]).astype(np.float64)
+    quality = X @ [1.0, 0.25, -0.2] - 2.5 * words + generator.normal(scale=noise, size=len(query))
     return X, _equally_filled_levels(quality, 5), query
 
 

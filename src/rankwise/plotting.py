@@ -13,6 +13,7 @@ from rankwise.report.query_quality_display import QueryQualityDisplay
 from rankwise.report.reliability_display import ReliabilityDisplay
 from rankwise.report.survival_display import SurvivalDisplay
 from rankwise.report.utility_display import UtilityDisplay
+from rankwise.report.weight_path_display import WeightPathDisplay
 from rankwise.report.weights_display import WeightsDisplay
 from rankwise.report.wins_display import WinsDisplay
 
@@ -32,6 +33,7 @@ __all__ = [
     "ReliabilityDisplay",
     "SurvivalDisplay",
     "UtilityDisplay",
+    "WeightPathDisplay",
     "WeightsDisplay",
     "WinsDisplay",
 ]

@@ -10,6 +10,7 @@ emit <- function(name, d, fit, args) {
    if (!is.null(args$weights)) paste0(', "weight": ', num(d$weight)) else "",
    if (!is.null(args$strata)) paste0(', "stratum": ', num(d$stratum)) else "",
    if (!is.null(args$cluster)) paste0(', "cluster": ', num(d$cluster)) else "",
+   if (!is.null(args$entry)) paste0(', "entry": ', num(d$entry)) else "",
    ', "time_weight": "', args$timewt, '", "survival": ', if (args$surv) "true" else "false",
    ', "concordance": ', sprintf("%.17g", fit$concordance), ', "variance": ', sprintf("%.17g", fit$var),
    ', "counts": ', num(counts), ', "dfbeta": ', num(fit$dfbeta), "}", sep="")
@@ -37,4 +38,12 @@ for (ties in c(TRUE, FALSE)) { d <- make(24, ties); d$event <- 1
  emit(paste("labels", ties), d, concordance(time ~ score, d, influence=1), list(timewt="n", surv=FALSE)) }
 d <- make(24, TRUE); d$stratum <- d$time * 0 + c(rep(0, 20), rep(1, 4)); d$event[21:24] <- c(0, 1, 0, 0)
 emit("a stratum with one event", d, concordance(Surv(time, event) ~ score + strata(stratum), d, timewt="S", influence=1), list(timewt="S", surv=TRUE, strata=TRUE))
+for (ties in c(TRUE, FALSE)) for (kind in c("plain", "all")) {
+ d <- make(24, ties); d$entry <- if (ties) d$time - sample(1:4, 24, TRUE) else d$time * runif(24)
+ call <- list(if (kind == "all") Surv(entry, time, event) ~ score + strata(stratum) else Surv(entry, time, event) ~ score,
+              data=d, influence=1)
+ a <- list(timewt="n", surv=TRUE, entry=TRUE)
+ if (kind == "all") { call$weights <- d$weight; call$cluster <- d$cluster; a$weights <- TRUE; a$strata <- TRUE; a$cluster <- TRUE }
+ emit(paste(if (ties) "ties" else "continuous", "entry", kind), d, do.call(concordance, call), a)
+}
 cat("\n]\n}\n")

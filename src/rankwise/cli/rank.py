@@ -15,7 +15,7 @@ from rankwise.cli.output import Console, for_stream
 from rankwise.cli.predict import opened
 from rankwise.cli.row_names import add_id_option
 from rankwise.cli.scores import csv_lines
-from rankwise.cli.summary import add_inference_options, inference_from
+from rankwise.cli.summary import Training, add_inference_options
 from rankwise.core.text import plural
 from rankwise.data.rows import some_rows
 from rankwise.estimators.through_pipeline import rank
@@ -65,7 +65,7 @@ def run(options: argparse.Namespace, console: Console) -> None:
     columns: dict[str, Any] = {} if data.names is None else {"id": data.names}
     columns["position"] = rank(model, X, data.qid) + 1
     if options.ranges is not None:
-        found = inference_from([options.ranges], argparse.Namespace(**(vars(options) | {"id": None})))
+        found = Training(argparse.Namespace(**(vars(options) | {"id": None})), [options.ranges]).inference()
         columns["best"], columns["worst"] = ranges_within(found, X, data.qid, options.level)
     console.taken = options.output == "-"
     text = csv_lines([list(columns), *zip(*columns.values(), strict=True)])

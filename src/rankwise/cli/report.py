@@ -16,7 +16,7 @@ from rankwise.cli.data import Data, check_data_options
 from rankwise.cli.output import Console
 from rankwise.cli.row_names import add_id_option
 from rankwise.cli.scores import ScoreSource, dense_if_shifted, labels_for, read_for
-from rankwise.cli.summary import add_cluster_option, inference_from
+from rankwise.cli.summary import Training, add_cluster_option
 from rankwise.cli.training import check_output
 from rankwise.core.pipelines import fitted_columns
 from rankwise.io.model_file import model_info
@@ -89,7 +89,7 @@ def add_parser(commands: Any) -> None:
         "write an HTML report on a model",
         "Write an HTML file that opens offline, with measures and their intervals, the best and worst "
         "queries, the weights, explanations of pairs of rows, and comparisons with other models. With "
-        "--training, weights and explanations of a linear model have intervals.",
+        "--training, weights of a linear model have intervals, or the frequency of their selection.",
         EXAMPLE,
     )
     parser.set_defaults(reads=("model", "data", "compare", "training"), writes=("output",))
@@ -99,7 +99,10 @@ def add_parser(commands: Any) -> None:
         "--compare", nargs="+", default=[], metavar="MODEL", help="other models or scores to compare with"
     )
     parser.add_argument(
-        "--training", nargs="+", metavar="FILE", help="the training data, for intervals of the weights"
+        "--training",
+        nargs="+",
+        metavar="FILE",
+        help="the training data, for intervals of weights, or how often they are selected",
     )
     add_cluster_option(parser)
     parser.add_argument("--title", help="heading of the report")
@@ -145,8 +148,8 @@ def run(options: argparse.Namespace, console: Console) -> None:
     check_output(options.output)
     start = perf_counter()
     rankings = [ScoreSource(path) for path in (options.model, *options.compare)]
-    inference = training_inference(rankings[0], options)
-    report = make_report(rankings, read_for(rankings, options), options, inference)
+    certainty = training_certainty(rankings[0], options)
+    report = make_report(rankings, read_for(rankings, options), options, certainty)
     report.save(options.output)
     ours = report.measures[report.data.name]
     values = {
@@ -163,16 +166,19 @@ def run(options: argparse.Namespace, console: Console) -> None:
     console.result(values, [report.headline(), report.baseline(), f"Written to {options.output}"])
 
 
-def training_inference(ranking: Any, options: argparse.Namespace) -> Any:
-    """Return the inference of the model from the files of --training, None without them."""
+def training_certainty(ranking: Any, options: argparse.Namespace) -> dict[str, Any]:
+    """Return the inference of the model from the files of --training, or how often features are selected."""
     if options.training is None:
-        return None
+        return {}
     if ranking.model is None:
         raise arguments.UsageError(f"--training needs a model, but {ranking.path!r} has scores.")
-    return inference_from(options.training, argparse.Namespace(**(vars(options) | {"id": None})))
+    training = Training(argparse.Namespace(**(vars(options) | {"id": None})), options.training)
+    return {"selection": training.frequencies()} if training.selects else {"inference": training.inference()}
 
 
-def make_report(rankings: list[Any], data: Data, options: argparse.Namespace, inference: Any) -> Report:
+def make_report(
+    rankings: list[Any], data: Data, options: argparse.Namespace, certainty: dict[str, Any]
+) -> Report:
     """Evaluate the models, which are named by their files."""
     model = rankings[0].model
     first, *others = distinct_names([ranking.path for ranking in rankings])
@@ -195,7 +201,7 @@ def make_report(rankings: list[Any], data: Data, options: argparse.Namespace, in
             "Data file": ", ".join(options.data),
             "Command": shlex.join(["rankwise", *options.arguments]),
         },
-        inference=inference,
+        **certainty,
         tried=None if model is None else tried_by(rankings[0].path),
         row_names=data.names,
         slices=given_slices(options, X),

@@ -105,7 +105,9 @@ class ChoosesAlpha(BaseRanker):
         else:
             folds.splits = [read_validation(self, validation)]
 
-    def _fit_chosen(self, fits: Any, y: Any, qid: ArrayLike | None, validation: Any) -> Self:
+    def _fit_chosen(
+        self, fits: Any, y: Any, qid: ArrayLike | None, validation: Any, is_kept: bool = True
+    ) -> Self:
         """Choose alpha, and fit all rows."""
         if np.ndim(self.l1_ratio) > 0:
             return self._fit_best_ratio(fits, y, qid, validation)
@@ -114,9 +116,12 @@ class ChoosesAlpha(BaseRanker):
         self.alphas_ = held_out.candidates(self.alphas)
         if validation is None and isinstance(self.cv, str):
             require_here(fits.problem.X, f"cv={self.cv!r}")
+            if self.pooled:
+                raise ValueError(f"pooled=True needs folds, such as cv=10; cv={self.cv!r} has none.")
             held_out = NewtonLeftOut(held_out, fits, self.cv)
         else:
             self._split(held_out, y, qid, validation)
+        held_out.is_kept = is_kept
         choice = self._choice(held_out)
         self._calibrate_by(held_out, choice)
         self.cv_errors_ = choice.errors
@@ -134,7 +139,7 @@ class ChoosesAlpha(BaseRanker):
             for ratio in self.l1_ratio:
                 model = copy(self)
                 model.l1_ratio = float(ratio)
-                tried.append(model._fit_chosen(replace(fits, model=model), y, qid, validation))
+                tried.append(model._fit_chosen(replace(fits, model=model), y, qid, validation, is_kept=False))
         best = min(tried, key=lambda model: float(model.cv_errors_.mean(axis=1).min()))
         adopt(self, best)
         self.l1_ratio_ = best.l1_ratio

@@ -274,19 +274,16 @@ class Course:
         return result
 
     def state(self) -> State | None:
-        """Return the weights and the state of the descent, or the planes that certified fits share.
-
-        The columns of a working set are not kept.
-        """
-        if "working_set" in self._certified.carried:
-            return None
+        """Return the weights and the state of the descent, or what certified fits hand on."""
         if self._coef is None:
             return {}
         if self._descent is not None:
             state = self._descent.state()
             return None if state is None else nested("descent", state)
-        planes = self._certified.carried.get("planes")
-        return {"coef": self._coef} | ({} if planes is None else nested("planes", planes.state()))
+        found: State = {"coef": self._coef}
+        for name, carried in self._certified.carried.items():
+            found |= nested(name, carried.state())
+        return found
 
     def restore(self, state: State) -> None:
         """Continue from the state of fits to the same problem."""
@@ -296,8 +293,8 @@ class Course:
             self._coef = descent["coef"]
             return
         self._descent, self._coef = None, state["coef"]
-        if planes := part_of(state, "planes"):
-            self._certified.carried["planes"].restore(planes)
+        for name, carried in self._certified.carried.items():
+            carried.restore(part_of(state, name))
 
 
 @contextmanager

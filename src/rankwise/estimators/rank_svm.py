@@ -12,6 +12,7 @@ from rankwise.estimators.parameters import (
     Loss,
     PairwiseParameters,
     Parsimony,
+    Pooling,
     Running,
     Strength,
     WarmStart,
@@ -143,6 +144,7 @@ class RankSVMCV(
     Running,
     PairwiseParameters,
     Loss,
+    Pooling,
     Parsimony,
     Comparison,
     Candidates,
@@ -176,6 +178,9 @@ class RankSVMCV(
         "p@5", "tau"), by default the ranking error; or a scorer, such as scikit-learn's `make_scorer`
         makes, which is called with a model, the held-out rows, and their preferences (their labels, if
         there are no queries).
+    pooled : bool
+        Judge the held-out scores of all folds together, as in section 5.4 of Pahikkala et al. (2009): of one
+        ranking, pairs of rows of different folds count too, so that rare labels need no pair in each fold.
     l1_ratio : float or list of float
         Several are compared as well; the alphas are then 50, from the largest that selects a feature down.
     one_standard_error : bool
@@ -194,7 +199,8 @@ class RankSVMCV(
     cv_errors_ : array of shape (n_alphas, n_folds)
         Held-out ranking error: the mean over queries or, under `average="pairs"`, the fraction of all pairs;
         or 1 minus the measure, or minus the score, that `scoring` names. Folds without pairs are left out;
-        validation rows are one fold. Equal errors of all candidates cause an `EqualErrorsWarning`.
+        validation rows, and folds that are `pooled`, are one. Equal errors of all candidates cause an
+        `EqualErrorsWarning`.
     l1_ratio_ : float
         The one of several ratios with the lowest error.
     scoring_ : str

@@ -6,7 +6,7 @@ equation (7) of Herbrich, Graepel and Obermayer (1999).
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from itertools import pairwise
 from numbers import Real
 from typing import Any, NamedTuple
@@ -383,15 +383,30 @@ def _mean_midpoint(lower: _Rank, upper: _Rank, margin: float, tol: float) -> flo
 
     The partners of a row follow one another in utility, so they are counted and not listed.
     """
-    begin = np.searchsorted(upper.utility, lower.utility + (margin - tol))
+    begin = _closer(upper.utility, lower.utility, np.less, margin - tol)
     reached = begin < len(upper.utility)
     if not reached.any():
         return np.nan
     closest = (upper.utility[begin[reached]] - lower.utility[reached]).min()
-    end = np.searchsorted(upper.utility, lower.utility + (closest + tol), side="right")
+    end = _closer(upper.utility, lower.utility, np.less_equal, closest + tol)
     rows = np.arange(len(upper.utility))
     first, last = np.searchsorted(end, rows, side="right"), np.searchsorted(begin, rows, side="right")
     share_lower = lower.weight * upper.weight_between(begin, end)
     share_upper = upper.weight * lower.weight_between(first, last)
     means = np.average(lower.utility, weights=share_lower), np.average(upper.utility, weights=share_upper)
     return float(means[0] / 2 + means[1] / 2)
+
+
+def _closer(
+    upper: FloatVector, lower: FloatVector, compare: Callable[..., NDArray[np.bool_]], gap: float
+) -> IntVector:
+    """Count, for each lower utility, the upper ones whose difference from it compares so with a gap.
+
+    By bisection of the differences: a sum of utility and gap, rounded, could miss the closest pair itself.
+    """
+    first, last = np.zeros(len(lower), dtype=np.int64), np.full(len(lower), len(upper))
+    while (open_ := first < last).any():
+        middle = (first + last) // 2
+        closer = open_ & compare(upper[np.minimum(middle, len(upper) - 1)] - lower, gap)
+        first, last = np.where(closer, middle + 1, first), np.where(open_ & ~closer, middle, last)
+    return first

@@ -39,6 +39,8 @@ class Weights:
         The values of the features.
     inference : Inference, optional
         The sampling errors of the weights.
+    selection : array of shape (n_features,), optional
+        How often halves of the training rows select each feature.
     """
 
     names: list[str]
@@ -46,6 +48,7 @@ class Weights:
     spread: FloatArray
     rows: Any
     inference: Inference | None = field(default=None, kw_only=True)
+    selection: FloatArray | None = field(default=None, kw_only=True)
 
     @property
     def effect(self) -> FloatArray:
@@ -57,6 +60,15 @@ class Weights:
         if inference is not None:
             check_inference(inference, self.weights)
         return replace(self, inference=inference)
+
+    def with_selection(self, selection: ArrayLike | None) -> Self:
+        """Return these weights with the frequencies of their selection."""
+        found = None if selection is None else np.asarray(selection, dtype=np.float64)
+        if found is not None and found.shape != self.weights.shape:
+            raise ValueError(
+                f"selection has shape {found.shape}, but the model has {len(self.weights)} weights."
+            )
+        return replace(self, selection=found)
 
     def effect_intervals(self, level: float = 0.95) -> FloatArray | None:
         """Return the interval of each effect, shape (n_features, 2), if there is an inference."""

@@ -180,6 +180,7 @@ def concordance(
     sample_weight: ArrayLike | None = None,
     strata: ArrayLike | None = None,
     cluster: ArrayLike | None = None,
+    entry: ArrayLike | None = None,
     time_weight: Literal["n", "S", "S/G", "n/G2", "I"] = "n",
     reverse: bool = False,
     confidence: float = 0.95,
@@ -204,9 +205,13 @@ def concordance(
         Case weights; rows of different strata are not compared. Those of `Preferences` are its own.
     cluster : array of shape (m,), optional
         Rows of one cluster are one unit of the variance.
+    entry : array of shape (m,), optional
+        The time from which each row was under observation: it is compared only with events after that. If a
+        patient has several rows, one per interval, the patient is the cluster.
     time_weight : {"n", "S", "S/G", "n/G2", "I"}
         k(t): 1; the survival S(t-) times the weight of all rows, over the weight n(t) at risk; the same over
-        G(t-), the chance to be uncensored; 1 / G(t-)^2, as in Uno's index; 1 / n(t), by stratum.
+        G(t-), the chance to be uncensored; 1 / G(t-)^2, as in Uno's index; 1 / n(t), by stratum. Only
+        "n" is for rows with an `entry`.
     reverse : bool
         Whether a higher score means a shorter time, such as that of a risk.
     confidence : float
@@ -227,7 +232,10 @@ def concordance(
     check_choice(time_weight, "time_weight", tuple(TIME_WEIGHTS))
     ranking = _ranking(y, sample_weight, strata)
     values = as_vector(scores, "scores", len(ranking))
-    by_row = _counts_by_row(ranking, -values if reverse else values, time_weight)
+    if entry is not None and time_weight != "n":
+        raise ValueError(f"With entry, time_weight must be 'n'; got {time_weight!r}.")
+    entries = None if entry is None else _entries(entry, ranking)
+    by_row = _counts_by_row(ranking, -values if reverse else values, time_weight, entries)
     codes = None if cluster is None else as_codes(cluster, "cluster", len(ranking))[1]
     if not 0 < confidence < 1:
         raise ValueError(f"confidence must be between 0 and 1; got {confidence!r}.")
@@ -254,10 +262,30 @@ def _ranking(y: Any, sample_weight: Any, strata: Any) -> Ranking:
     return lives(np.ones(len(labels)), labels, sample_weight, strata)
 
 
-def _counts_by_row(ranking: Ranking, scores: FloatVector, time_weight: str) -> FloatArray:
+def _entries(entry: ArrayLike, ranking: Ranking) -> FloatVector:
+    """Return the times at which rows came under observation."""
+    entries = as_vector(entry, "entry", len(ranking))
+    if not (entries < ranking.values).all():  # type: ignore[operator]
+        raise ValueError("entry must be below the time of each row.")
+    return entries
+
+
+def _counts_by_row(
+    ranking: Ranking, scores: FloatVector, time_weight: str, entries: FloatVector | None
+) -> FloatArray:
     """Return the weights of each row's pairs of the five kinds."""
     ranks = np.unique(scores, return_inverse=True)[1].astype(np.float64)  # a margin of 1/2 is exact
     moment = _time_weights(ranking, time_weight)
+    ordered = _ordered(ranking, ranks, moment)
+    if entries is not None and (moment * _weights(ranking)).any():
+        ordered -= _entered_later(ranking, ranks, moment, entries)
+    tied_in_time = moment * _tied(ranking, ranking.labels)
+    tied_in_both = moment * _tied(ranking, ranking.labels, ranks)
+    return np.column_stack([ordered, tied_in_time - tied_in_both, tied_in_both])
+
+
+def _ordered(ranking: Ranking, ranks: FloatVector, moment: FloatVector) -> FloatArray:
+    """Return the weights of each row's concordant and discordant pairs, and those tied in score alone."""
     scale = ranking.scaled.largest_weight[ranking.order.query_of_row] ** 2
 
     def sums(values: FloatVector | None, margin: float) -> FloatVector:
@@ -265,10 +293,27 @@ def _counts_by_row(ranking: Ranking, scores: FloatVector, time_weight: str) -> F
         return scale * (moment * found.up + found.moment_down)
 
     wrong, wrong_or_tied, total = sums(ranks, 0.0), sums(ranks, 0.5), sums(None, 1.0)
-    tied_in_time = moment * _tied(ranking, ranking.labels)
-    tied_in_both = moment * _tied(ranking, ranking.labels, ranks)
-    kinds = total - wrong_or_tied, wrong, wrong_or_tied - wrong, tied_in_time - tied_in_both, tied_in_both
-    return np.column_stack(kinds)
+    return np.column_stack([total - wrong_or_tied, wrong, wrong_or_tied - wrong])
+
+
+def _entered_later(
+    ranking: Ranking, ranks: FloatVector, moment: FloatVector, entries: FloatVector
+) -> FloatArray:
+    """Return the same of pairs of an event and a row that was not yet under observation.
+
+    These are the pairs of the rows with copies of them that are censored at their entries, beyond the pairs
+    of events with each other.
+    """
+    died = np.flatnonzero(moment * _weights(ranking))
+    rows = np.concatenate([died, np.arange(len(ranking))])
+    times = np.concatenate([ranking.values[died], entries])  # type: ignore[index]
+    is_event = np.arange(len(rows)) < len(died)
+    weight, groups = _weights(ranking)[rows], ranking.groups()[rows]
+    both = lives(is_event, times, weight, groups)
+    events = lives(is_event[is_event], times[is_event], weight[is_event], groups[is_event])
+    by_row = _ordered(both, ranks[rows], np.where(is_event, moment[rows], 0.0))
+    by_row[is_event] -= _ordered(events, ranks[died], moment[died])
+    return np.stack([sum_by_row(rows, column, len(ranking)) for column in by_row.T], axis=1)
 
 
 def _tied(ranking: Ranking, *columns: Any) -> FloatVector:

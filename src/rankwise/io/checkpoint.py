@@ -58,8 +58,9 @@ class Checkpoint:
     checkpoint.
 
     The estimators that choose alpha save after each candidate, and a search that is continued makes the
-    choice of one without an interruption. A search that keeps no state between candidates
-    is repeated: the closed forms of `RankRLSCV`, trees, and rows on Dask. The file is kept when the fit ends.
+    choice of one without an interruption. A search that keeps no state between candidates is repeated: the
+    closed forms of `RankRLSCV`, trees, rows on Dask, and several values of `l1_ratio`. The file is kept when
+    the fit ends.
 
     Parameters
     ----------
@@ -156,7 +157,7 @@ class Checkpoint:
     def searched(self, progress: Any) -> None:
         """Save the course of a search after a candidate, unless a search of this kind keeps no state."""
         self.is_searching = not progress.is_over
-        state = progress.held_out.state()
+        state = progress.held_out.state() if progress.held_out.is_kept else None
         if state is None:
             return
         errors = {name: _stacked(getattr(progress, name)) for name in ("errors", "above")}

@@ -17,10 +17,12 @@ from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 
 from rankwise.core.checks import as_alphas, check_count, check_positive
+from rankwise.core.pipelines import fitted_columns
 from rankwise.core.threads import with_one_blas_thread
 from rankwise.core.types import FloatArray, FloatVector, IntArray
 from rankwise.core.warn import warn_caller
 from rankwise.data.precision import UNIT, rounding_terms
+from rankwise.evaluation.names import numbered_names
 from rankwise.functions.learned import function_of
 from rankwise.model_selection.tunable import CertifiedFits, Fit
 from rankwise.solvers import SolverResult
@@ -96,6 +98,13 @@ class CertifiedPath:
     def n_selected(self) -> IntArray:
         """The number of weights that are not zero, for each alpha that was fitted."""
         return np.count_nonzero(self.coef, axis=1)
+
+    @property
+    def feature_names(self) -> list[str] | None:
+        """The names of the features of linear models; None for kernels and curves."""
+        if self._features is not None:
+            return None
+        return fitted_columns(self._model) or numbered_names(self.coef.shape[1])
 
     def knot(self, alpha: ArrayLike) -> IntArray:
         """Return the number of the knot whose weights have the lowest objective at each alpha."""

@@ -13,6 +13,8 @@ from rankwise.losses.least_squares import check_magnitudes, keeps_ties
 from rankwise.model_selection.pair_formulas import TIE, Advance, ignore_progress
 from rankwise.preferences import NoPairsError, Preferences
 
+# Pairs that weigh so much more than the median are not summed: subtracted, they would take digits along.
+HEAVY = 1e6
 # With more alphas than this, one decomposition per pair costs less than a system per alpha.
 FEW_ALPHAS = 8
 _ENTRIES_AT_ONCE = 1 << 20
@@ -88,7 +90,7 @@ class AnyPairs:
         self._check_what_remains(first, second)
         equations = _Equations(self.Phi - self.Phi.mean(axis=0), terms)
         scores = np.empty((len(alphas), 2, len(first)))
-        for some in _parts(len(first), self.Phi.shape[1]):
+        for some in _parts(len(first), equations.entries):
             mass = equations.mass(first[some], second[some])
             mass = mass if self.keep == "alpha" else np.ones_like(mass)
             weights = equations.without(first[some], second[some], np.multiply.outer(alphas, mass))
@@ -153,18 +155,31 @@ def _terms_with_ties(ranking: Preferences) -> PairTerms:
 
 
 class _Equations:
-    """S, p, A_i and b_i of all rows."""
+    """S, p, A_i and b_i of all rows, without heavy pairs, which are kept as equations w'd_ij = t_ij.
+
+    Under `cost="relative"` the weight of a pair is 1 / t_ij^2, so that labels which hardly differ have nearly
+    all of the weight. Subtracted from S again, their terms would take the digits of the others along.
+    """
 
     def __init__(self, rows: FloatArray, terms: PairTerms):
         self.rows, self.terms = rows, terms
+        self.share = terms.share.sum(axis=1) + terms.own
+        heavy = terms.weight > HEAVY * np.median(terms.weight[terms.weight > 0])
+        self.heavy = np.argwhere(np.triu(heavy)).T
+        self.weight, self.light_pull = np.where(heavy, 0.0, terms.weight), np.where(heavy, 0.0, terms.pull)
         self.curvature = np.empty((len(rows), rows.shape[1], rows.shape[1]))
         self.pull = np.empty(rows.shape)
         for i, row in enumerate(rows):
             apart = row - rows
-            self.curvature[i] = (apart * terms.weight[i][:, None]).T @ apart
-            self.pull[i] = terms.pull[i] @ apart
-        self.share = terms.share.sum(axis=1) + terms.own
+            self.curvature[i] = (apart * self.weight[i][:, None]).T @ apart
+            self.pull[i] = self.light_pull[i] @ apart
         self.all_curvature, self.all_pull = self.curvature.sum(axis=0) / 2, self.pull.sum(axis=0) / 2
+
+    @property
+    def entries(self) -> int:
+        """The numbers that each pair needs at the same time."""
+        r = self.rows.shape[1]
+        return r * (r + self.heavy.shape[1])
 
     def mass(self, i: IntArray, j: IntArray) -> FloatArray:
         """Return the weight of the pairs without rows i and j in the mean over all."""
@@ -172,11 +187,21 @@ class _Equations:
 
     def without(self, i: IntArray, j: IntArray, penalty: FloatArray) -> FloatArray:
         """Solve the equations without the pairs of rows i and j: shape (n_alphas, n_pairs, r)."""
-        apart, terms = self.rows[i] - self.rows[j], self.terms
+        apart = self.rows[i] - self.rows[j]
         gram = self.all_curvature - self.curvature[i] - self.curvature[j]
-        gram += terms.weight[i, j][:, None, None] * apart[:, :, None] * apart[:, None, :]
-        right = self.all_pull - self.pull[i] - self.pull[j] + terms.pull[i, j][:, None] * apart
+        gram += self.weight[i, j][:, None, None] * apart[:, :, None] * apart[:, None, :]
+        right = self.all_pull - self.pull[i] - self.pull[j] + self.light_pull[i, j][:, None] * apart
+        if self.heavy.shape[1]:
+            return _least_squares(gram, right, penalty, *self._heavy_without(i, j))
         return _solutions(gram, right, penalty)
+
+    def _heavy_without(self, i: IntArray, j: IntArray) -> tuple[FloatArray, FloatArray]:
+        """Return the equations of heavy pairs, the heaviest first, with zeros for those of rows i and j."""
+        a, b = self.heavy[:, np.argsort(-self.terms.weight[*self.heavy])]
+        root = np.sqrt(self.terms.weight[a, b])
+        left, right = root[:, None] * (self.rows[a] - self.rows[b]), self.terms.pull[a, b] / root
+        stays = ((a != i[:, None]) & (a != j[:, None]) & (b != i[:, None]) & (b != j[:, None])).astype(float)
+        return stays[:, :, None] * left, stays * right
 
 
 def _solutions(gram: FloatArray, right: FloatArray, penalty: FloatArray) -> FloatArray:
@@ -185,10 +210,30 @@ def _solutions(gram: FloatArray, right: FloatArray, penalty: FloatArray) -> Floa
         unit = np.eye(gram.shape[1])
         systems = (gram + one[:, None, None] * unit for one in penalty)
         return np.stack([np.linalg.solve(system, right[:, :, None])[:, :, 0] for system in systems])
-    values, vectors = np.linalg.eigh(gram)
-    rotated = np.einsum("nab,na->nb", vectors, right)
+    values, vectors, rotated = _decomposed(gram, right)
     scaled = rotated / (np.maximum(values, 0.0) + penalty[:, :, None])
     return np.einsum("nab,knb->kna", vectors, scaled)
+
+
+def _least_squares(
+    gram: FloatArray, right: FloatArray, penalty: FloatArray, rows: FloatArray, targets: FloatArray
+) -> FloatArray:
+    """As `_solutions`, with the squares of rows w - targets added, by orthogonal transformations."""
+    values, vectors, rotated = _decomposed(gram, right)
+    found = np.empty((len(penalty), *right.shape))
+    for k, one in enumerate(penalty):
+        root = np.sqrt(np.maximum(values, 0.0) + one[:, None])
+        stacked = np.concatenate([rows, root[:, :, None] * vectors.swapaxes(1, 2)], axis=1)
+        Q, R = np.linalg.qr(stacked)
+        moved = Q.swapaxes(1, 2) @ np.concatenate([targets, rotated / root], axis=1)[:, :, None]
+        found[k] = np.linalg.solve(R, moved)[:, :, 0]
+    return found
+
+
+def _decomposed(gram: FloatArray, right: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """Return the eigenvalues and eigenvectors of n matrices, and the right sides in their coordinates."""
+    values, vectors = np.linalg.eigh(gram)
+    return values, vectors, np.einsum("nab,na->nb", vectors, right)
 
 
 def unordered(better: IntArray, worse: IntArray, m: int) -> tuple[IntArray, IntArray, IntArray]:
@@ -203,6 +248,6 @@ def unordered(better: IntArray, worse: IntArray, m: int) -> tuple[IntArray, IntA
     return keys // m, keys % m, place
 
 
-def _parts(n_pairs: int, r: int) -> Iterator[slice]:
-    step = max(1, _ENTRIES_AT_ONCE // (r * r))
+def _parts(n_pairs: int, entries: int) -> Iterator[slice]:
+    step = max(1, _ENTRIES_AT_ONCE // entries)
     return (slice(begin, begin + step) for begin in range(0, n_pairs, step))

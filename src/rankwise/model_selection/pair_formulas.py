@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from functools import lru_cache, partial
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from rankwise import _native
 from rankwise.core.memory import require_memory
 from rankwise.core.types import FloatArray
 from rankwise.losses.roots import LevelRoot
 from rankwise.model_selection.one_alpha import ClassSystem, KernelSmoother
 from rankwise.model_selection.pair_blocks import centred
-
-Signs = NDArray[np.int8]
 
 # Differences of scores below this fraction of their spread are rounding errors of equal scores.
 TIE = 1e-11
@@ -79,13 +77,11 @@ class AllPairs:
         order = np.argsort(self.Y[:, 0], kind="stable")  # two classes: only rows of the other class remain
         Y = self.Y[order]
         smoothers = [self._smoother(alpha, order) for alpha in alphas]
-        wrong, n_pairs = np.zeros((len(alphas), Y.shape[1])), np.zeros(Y.shape[1])
+        wrong = np.zeros((len(alphas), Y.shape[1]))
         for rows, before in _tiles(Y):
-            direction = lru_cache(maxsize=64)(partial(_direction, Y, rows, before))
-            n_pairs += [np.count_nonzero(direction(k)) for k in range(Y.shape[1])]
             for k, smoother in enumerate(smoothers):
-                wrong[k] += smoother.wrong(rows, before, direction, advance)
-        return wrong / n_pairs
+                wrong[k] += smoother.wrong(rows, before, advance)
+        return wrong / [_pairs_apart(column) for column in Y.T]
 
     def predictions(self, alpha: float) -> FloatArray:
         """Solve the two equations for all pairs and subtract the intercept; tied pairs are NaN."""
@@ -154,31 +150,25 @@ class _Smoother:
         fitted: FloatArray,
         tile: Callable[[slice, slice], FloatArray],
     ):
-        self.Y, self.diagonal, self.tile = Y, diagonal, tile
-        self.own = fitted - diagonal[:, None] * Y
+        self.diagonal, self.tile = diagonal, tile
+        self.labels = np.ascontiguousarray(Y.T)
+        self.own = np.ascontiguousarray((fitted - diagonal[:, None] * Y).T)
         self.left = 1.0 - 2.0 / len(Y) - diagonal
         self.spread = np.abs(fitted).max(axis=0)
 
-    def wrong(
-        self, rows: slice, before: slice, direction: Callable[[int], Signs], advance: Advance
-    ) -> FloatArray:
+    def wrong(self, rows: slice, before: slice, advance: Advance) -> FloatArray:
         """Count the pairs of the two sets of rows whose scores differ in the wrong direction.
 
         p_i - p_j is, up to the positive determinant, u_i a_j - u_j a_i - (y_i + y_j)(P_ii - P_jj) / m with
         u_i = f_i - P_ii y_i - P_ij y_j and a_i = 1 - 2/m - P_ii - P_ij.
         """
-        P = self.tile(rows, before)
-        a_i, a_j = self.left[rows, None] - P, self.left[before] - P
-        steepness = (self.diagonal[rows, None] - self.diagonal[before]) / len(self.Y)
-        share = 1.0 / len(self.Y)
-        determinant = (self.left[rows, None] + share) * (self.left[before] + share) - (P + share) ** 2
-        smallest = np.maximum(TIE * np.abs(determinant), ROUNDING * np.minimum(np.abs(a_i), np.abs(a_j)))
-        wrong = np.empty(self.Y.shape[1])
-        for k, y in enumerate(self.Y.T):
-            difference = (self.own[rows, k, None] - P * y[before]) * a_j
-            difference -= (self.own[before, k] - P * y[rows, None]) * a_i
-            difference -= (y[rows, None] + y[before]) * steepness
-            wrong[k] = _wrong(difference, direction(k), smallest * self.spread[k])
+        P = np.ascontiguousarray(self.tile(rows, before))
+        wrong = np.empty(len(self.labels))
+        for k, columns in enumerate(zip(self.labels, self.own, self.spread, strict=True)):
+            labels, own, spread = columns
+            known = labels, self.diagonal, self.left, own
+            limits = TIE * spread, ROUNDING * spread
+            wrong[k] = _native.twice_wrong_smoothed(P, rows.start, before.start, *known, *limits) / 2
             advance(P.size)
         return wrong
 
@@ -231,22 +221,36 @@ class TwoClasses:
         wrong = np.zeros((len(alphas), 1))
         step = max(1, _BLOCK_BYTES // len(self.negative))
         for k, alpha in enumerate(alphas):
-            spread = 2.0 * np.abs(self._fitted(decomposed, alpha)).max()
+            rows = self._rows(decomposed, alpha)
+            negative, smallest = rows.take(self.negative, axis=1), TIE * 2.0 * np.abs(rows[0]).max()
             for begin in range(0, len(self.positive), step):
-                above, below = self._scores(decomposed, alpha, self.positive[begin : begin + step])
-                direction = np.ones(above.shape, dtype=np.int8)
-                wrong[k] += _wrong(above - below, direction, TIE * spread)
-                advance(above.size)
+                some = self.positive[begin : begin + step]
+                J, above, below = map(np.ascontiguousarray, self._tile(decomposed, alpha, some))
+                positive = rows.take(some, axis=1)
+                twice = _native.twice_wrong_classes(J, above, below, positive, negative, smallest)
+                wrong[k] += twice / 2
+                advance(J.size)
         return wrong / (len(self.positive) * len(self.negative))
 
     def predictions(self, alpha: float) -> FloatArray:
         """Score the pairs of a positive and a negative row; the others, which are not left out, are NaN."""
         _check_pair_matrices(len(self.y), 8)
         scores = np.full((len(self.y), len(self.y), 1), np.nan)
-        above, below = self._scores(self._decomposed(self.Phi), alpha, self.positive)
+        above, below = self._scores(self._decomposed(self.Phi), alpha)
         scores[np.ix_(self.positive, self.negative)] = above[..., None]
         scores[np.ix_(self.negative, self.positive)] = below.T[..., None]
         return scores
+
+    def _scores(self, decomposed: tuple[Any, Any, Any], alpha: float) -> tuple[FloatArray, FloatArray]:
+        """Return the scores of both rows for each pair of a positive and a negative row, shape (p, q)."""
+        rows = self._rows(decomposed, alpha)
+        J, above, below = self._tile(decomposed, alpha, self.positive)
+        f_i, own_i, J_ii, right_i = rows[:, self.positive, None]
+        f_j, own_j, J_jj, right_j = rows[:, None, self.negative]
+        determinant = J_ii * J_jj - J**2
+        moved_i = (right_i * J_jj - J * right_j) / determinant
+        moved_j = (J_ii * right_j - J * right_i) / determinant
+        return f_i - own_i * moved_i - above * moved_j, f_j - own_j * moved_j - below * moved_i
 
     def _times(self, A: FloatArray) -> FloatArray:
         """Return L A."""
@@ -262,35 +266,24 @@ class TwoClasses:
         Z = Phi @ basis
         return Z, self._times(Z), np.maximum(curvature, 0.0)
 
-    def _fitted(self, decomposed: tuple[Any, Any, Any], alpha: float) -> FloatArray:
-        """Return the scores G L y of the rows by the model of all rows."""
-        Z, LZ, curvature = decomposed
-        return Z @ ((LZ.T @ self.y) / (curvature + alpha * self.factor))
-
-    def _scores(
-        self, decomposed: tuple[Any, Any, Any], alpha: float, i: NDArray[np.int64]
-    ) -> tuple[FloatArray, FloatArray]:
-        """Return the scores of both rows for each pair of a positive and a negative row, shape (i, q)."""
+    def _rows(self, decomposed: tuple[Any, Any, Any], alpha: float) -> FloatArray:
+        """Return the scores G L y of the model of all rows, (G L)_ii, J_ii and (J y)_i: shape (4, m)."""
         Z, LZ, curvature = decomposed
         weights = 1.0 / (curvature + alpha * self.factor)
-        j = self.negative
-        moved_i, moved_j = self._moves(LZ, weights, i)
-        fitted = self._fitted(decomposed, alpha)
-        own = np.sum(Z * weights * LZ, axis=1)
-        above = fitted[i, None] - own[i, None] * moved_i - ((Z[i] * weights) @ LZ[j].T) * moved_j
-        below = fitted[j] - own[j] * moved_j - ((LZ[i] * weights) @ Z[j].T) * moved_i
-        return above, below
-
-    def _moves(
-        self, LZ: FloatArray, weights: FloatArray, i: NDArray[np.int64]
-    ) -> tuple[FloatArray, FloatArray]:
-        """Solve J_UU e_U = (J y)_U for each pair of a row i and a negative row: two arrays."""
-        j = self.negative
+        moved = weights * (LZ.T @ self.y)
         size = self.classes @ self.sizes
         diagonal = self.D * (1.0 - 1.0 / size) + self.c / size**2 - LZ**2 @ weights
-        J = -self.c / np.prod(self.sizes) - (LZ[i] * weights) @ LZ[j].T
-        right = self._times(self.y[:, None])[:, 0] - LZ @ (weights * (LZ.T @ self.y))
-        return _moved(diagonal, J, right, i, j)
+        right = self._times(self.y[:, None])[:, 0] - LZ @ moved
+        return np.stack([Z @ moved, np.sum(Z * weights * LZ, axis=1), diagonal, right])
+
+    def _tile(
+        self, decomposed: tuple[Any, Any, Any], alpha: float, i: NDArray[np.int64]
+    ) -> tuple[FloatArray, FloatArray, FloatArray]:
+        """Return J_ij, (G L)_ij and (G L)_ji of rows i and all negative rows, shape (i, q)."""
+        Z, LZ, curvature = decomposed
+        weights, j = 1.0 / (curvature + alpha * self.factor), self.negative
+        LZ_i, LZ_j = LZ[i] * weights, LZ[j].T
+        return -self.c / np.prod(self.sizes) - LZ_i @ LZ_j, (Z[i] * weights) @ LZ_j, LZ_i @ Z[j].T
 
 
 class KernelClasses(TwoClasses):
@@ -307,36 +300,23 @@ class KernelClasses(TwoClasses):
         """Do nothing: the system is already solved."""
         return None, None, None
 
-    def _fitted(self, decomposed: tuple[Any, Any, Any], alpha: float) -> FloatArray:
-        """Return the scores G L y of the rows by the model of all rows."""
-        return self.system.GL @ self.y
+    def _rows(self, decomposed: tuple[Any, Any, Any], alpha: float) -> FloatArray:
+        """Return the scores G L y of the model of all rows, (G L)_ii, J_ii and (J y)_i: shape (4, m)."""
+        J, GL = self.system.J, self.system.GL
+        return np.stack([GL @ self.y, GL.diagonal(), J.diagonal(), J @ self.y])
 
-    def _scores(
+    def _tile(
         self, decomposed: tuple[Any, Any, Any], alpha: float, i: NDArray[np.int64]
-    ) -> tuple[FloatArray, FloatArray]:
-        """Return the scores of both rows for each pair of a positive and a negative row, shape (i, q)."""
+    ) -> tuple[FloatArray, FloatArray, FloatArray]:
+        """Return J_ij, (G L)_ij and (G L)_ji of rows i and all negative rows, shape (i, q)."""
         J, GL, j = self.system.J, self.system.GL, self.negative
-        moved_i, moved_j = _moved(J.diagonal(), J[np.ix_(i, j)], J @ self.y, i, j)
-        fitted, own = GL @ self.y, GL.diagonal()
-        above = fitted[i, None] - own[i, None] * moved_i - GL[np.ix_(i, j)] * moved_j
-        below = fitted[j] - own[j] * moved_j - GL[np.ix_(j, i)].T * moved_i
-        return above, below
+        return J[np.ix_(i, j)], GL[np.ix_(i, j)], GL[np.ix_(j, i)].T
 
 
-def _moved(
-    diagonal: FloatArray, J: FloatArray, right: FloatArray, i: NDArray[np.int64], j: NDArray[np.int64]
-) -> tuple[FloatArray, FloatArray]:
-    """Solve J_UU e_U = right_U for each pair U of a row i and a row j, given J_ij: two arrays."""
-    determinant = np.outer(diagonal[i], diagonal[j]) - J**2
-    moved_i = (np.outer(right[i], diagonal[j]) - J * right[j]) / determinant
-    moved_j = (np.outer(diagonal[i], right[j]) - J * right[i, None]) / determinant
-    return moved_i, moved_j
-
-
-def _wrong(difference: FloatArray, direction: Signs, smallest: FloatArray | float) -> float:
-    """Count pairs in the wrong order; equal scores count one half."""
-    lower, not_higher = direction[difference < -smallest], direction[difference <= smallest]
-    return np.count_nonzero(direction < 0) + 0.5 * float(lower.sum(dtype=int) + not_higher.sum(dtype=int))
+def _pairs_apart(column: FloatArray) -> float:
+    """Return the number of pairs of rows with different labels."""
+    counts = np.unique(column, return_counts=True)[1].astype(np.float64)
+    return float(len(column) ** 2 - counts @ counts) / 2
 
 
 def _tiles(Y: FloatArray) -> Iterator[tuple[slice, slice]]:
@@ -353,11 +333,3 @@ def _end_of_partners(Y: FloatArray, rows: slice) -> int:
     if Y.shape[1] > 1:
         return rows.stop
     return int(np.searchsorted(Y[:, 0], Y[rows.stop - 1, 0]))
-
-
-def _direction(Y: FloatArray, rows: slice, before: slice, output: int) -> Signs:
-    """Return the sign of y_i - y_j, 0 unless j comes before i: shape (rows, before)."""
-    y_i, y_j = Y[rows, output, None], Y[before, output]
-    earlier = np.arange(before.start, before.stop) < np.arange(rows.start, rows.stop)[:, None]
-    higher, lower = (y_i > y_j) & earlier, (y_i < y_j) & earlier
-    return higher.astype(np.int8) - lower.astype(np.int8)

@@ -42,6 +42,9 @@ class HeldOut:
     By default nothing is carried from one candidate to the next.
     """
 
+    # Whether checkpoints keep the search; they keep one, so that it must be the only one of a fit.
+    is_kept = True
+
     def errors(self, values: FloatArray) -> Iterator[FloatArray]:
         """Yield the errors of each value in turn: shape (n_outputs, n_units), NaN for what is not judged."""
         raise NotImplementedError

@@ -14,6 +14,7 @@ from rankwise.evaluation.names import feature_names
 from rankwise.report.alpha_path_display import AlphaPathDisplay, CertifiedPathDisplay
 from rankwise.report.convergence_display import ConvergenceDisplay
 from rankwise.report.page import Cell, Number, facts, figure, figures, paragraph, section, table
+from rankwise.report.weight_path_display import WeightPathDisplay
 
 HEADER = ("Model", "Kind", "Mean", "From", "To", "Difference", "p", "Folds", "Seconds", "Note")
 
@@ -132,6 +133,9 @@ def charts(ranker: Any) -> Iterator[str]:
         fits = f"{len(path.alphas)} fits cover every alpha of the path"
         caption = f"{fits}; the line is a bound on their suboptimality."
         yield figure(CertifiedPathDisplay(path).picture(), caption)
+        if path.feature_names is not None:
+            caption = "Weights over alpha; thin lines are features that enter later."
+            yield figure(WeightPathDisplay(path).picture(), caption, key=True)
 
 
 def _alpha_path(ranker: Any) -> Any:

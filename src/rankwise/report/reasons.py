@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from rankwise.core.pipelines import before_last_step, last_step
-from rankwise.core.text import TIMES, escaped, plural, short
+from rankwise.core.text import TIMES, escaped, plural, share, short
 from rankwise.core.types import FloatArray
 from rankwise.data.rows import some_rows
 from rankwise.estimators.weights import Weights, by_size, has_interactions, largest_parts
@@ -89,7 +89,8 @@ def contributions_of(
     )
 
 
-P_VALUE = "p-value"
+P_VALUE, SELECTED = "p-value", "Selected"
+SELECTED_NOTE = "Selected: by that part of the fits to halves of the training data. "
 DRAWN = 14
 MAX_WEIGHTS = 500
 MAX_PARTS = 15
@@ -178,13 +179,15 @@ def weight_table(weights: Weights) -> str:
     n_features = len(weights.names)
     chosen = by_size(weights.effect)[:MAX_WEIGHTS].tolist()
     columns = {"Weight": weights.weights} | _error_columns(weights.inference)
+    columns |= {} if weights.selection is None else {SELECTED: weights.selection}
     product = f"Weight {TIMES} standard deviation" if weights.inference is None else "Effect"
     columns |= {"Standard deviation": weights.spread, product: weights.effect}
     rows = [
         [weights.names[k], *(_cell(title, float(values[k])) for title, values in columns.items())]
         for k in chosen
     ]
-    note = f"{_source(weights.inference)}Standard deviations are those of the features in these rows."
+    note = "" if weights.selection is None else SELECTED_NOTE
+    note += f"{_source(weights.inference)}Standard deviations are those of the features in these rows."
     if len(chosen) < n_features:
         note += f" The {len(chosen):,} with the largest effect of {n_features:,} are listed."
     header = ["Feature", *columns]
@@ -203,7 +206,8 @@ def _error_columns(inference: Inference | None) -> dict[str, np.ndarray]:
 
 
 def _cell(title: str, value: float) -> Cell:
-    return Number(value, p_text(value) if title == P_VALUE else None)
+    shown = {P_VALUE: p_text, SELECTED: share}.get(title)
+    return Number(value, None if shown is None else shown(value))
 
 
 def _source(inference: Inference | None) -> str:

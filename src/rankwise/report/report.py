@@ -90,6 +90,8 @@ class Report:
     inference : Inference, optional
         From `model.inference` or `rankwise.inference` and the training data: the weights get standard errors,
         intervals and p-values, and the explanation of a pair states whether its order is sure.
+    selection : array of shape (n_features,), optional
+        From `selection_frequencies` and the training data: how often each feature is selected.
     tried : sequence of dict, optional
         What a search has tried, as in the metadata of a saved `AutoRanker`; by default that of the model.
     row_names : sequence of str, optional
@@ -137,6 +139,7 @@ class Report:
         random_state: int = 0,
         about: Mapping[str, str] | None = None,
         inference: Inference | None = None,
+        selection: ArrayLike | None = None,
         tried: Sequence[Mapping[str, Any]] | None = None,
         slices: Mapping[str, ArrayLike] | Sequence[str] | None = None,
         row_names: Sequence[str] | None = None,
@@ -153,7 +156,7 @@ class Report:
         self.data, self.notes = found.data, found.notes
         self.data.row_names = row_names_of(row_names, self.data)
         self.title = f"{self.data.name}: how well it ranks, and why" if title is None else title
-        self.pair, self.about, self.inference = pair, dict(about or {}), inference
+        self.pair, self.about, self.inference, self.selection = pair, dict(about or {}), inference, selection
         self.slices = slices_of(self.data, slices or {})
         comparison = comparison_of(found.measured)
         comparison.measures[self.data.name] += found.more
@@ -246,6 +249,7 @@ class Report:
             raise ValueError(f"inference is for linear models, but the score of {data.name} is not linear.")
         if weights is None:
             return parts
+        weights = weights.with_selection(self.selection)
         if self.inference is not None:
             of_table = weights_of_table(data.models[data.name], data.X, self.inference)
             if of_table is not None:

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
+from rankwise.core.states import State
 from rankwise.core.types import FloatVector
 from rankwise.data.design import Design
 from rankwise.data.precision import UNIT
@@ -35,6 +36,8 @@ MOST_STEPS, MOST_HALVINGS = 100, 40
 ALPHA_TOL = 1e-14
 # A step ends a run if neither the gap nor the objective falls below this fraction of the last one.
 STALLED_FRACTION = 0.9
+# What is kept of a point.
+POINT = ("coef", "scores", "loss", "coefficients", "drift")
 
 
 @dataclass(eq=False)
@@ -60,6 +63,10 @@ class Point:
     def offset(self) -> float:
         """The offset of the plane that touches the loss, loss(s) - c's."""
         return self.loss - float(self.coefficients @ self.scores)
+
+    def state(self) -> State:
+        """Return the arguments but for the design."""
+        return {name: np.array(getattr(self, name)) for name in POINT}
 
 
 class SparseNewton:
@@ -91,6 +98,11 @@ class SparseNewton:
         self.design, self.loss, self.net = design.centred(), loss, net
         self._errors = ErrorModel(self.design.precision, loss.bounds)
         self._set = WorkingSet() if working_set is None else working_set
+        if kept := self._set.resume(self.design, loss):
+            numbers: dict[str, Any] = {
+                name: value if value.ndim else float(value) for name, value in kept.items()
+            }
+            self._set.point = Point(self.design, **numbers)
         self.bound = 0.0  # neither loss nor penalty is negative
         self.screened = np.zeros(design.shape[1], dtype=bool)
         self._last, self._fraction = (np.inf, np.inf), INNER_FRACTION

@@ -9,8 +9,9 @@ import scipy.sparse as sp
 from scipy.linalg import LinAlgError, cho_factor, cho_solve
 
 from rankwise import _native
+from rankwise.core.states import State, nested, part_of
 from rankwise.core.types import FloatArray, FloatVector, IntArray
-from rankwise.data.design import row_blocks
+from rankwise.data.design import Design, row_blocks
 from rankwise.losses import Smooth
 from rankwise.losses.base import ScoreHessian
 from rankwise.solvers.elastic_net import ElasticNet
@@ -38,6 +39,8 @@ class WorkingSet:
         self.point: Any = None
         self._columns: Any = None
         self._hessian: ScoreHessian | None = None
+        self._at: FloatVector | None = None
+        self._kept: State = {}
 
     def __len__(self) -> int:
         return len(self.features)
@@ -52,7 +55,7 @@ class WorkingSet:
 
     def renew(self, loss: Smooth, scores: FloatVector) -> None:
         """Take the Hessian of the loss at these scores."""
-        self._hessian, self.is_fresh = loss.hessian(scores), True
+        self._hessian, self._at, self.is_fresh = loss.hessian(scores), scores, True
         self.gram = self._products(0)
 
     def add(self, columns: Any, features: IntArray) -> None:
@@ -72,10 +75,30 @@ class WorkingSet:
         gram[n_known:], gram[:, n_known:] = new, new.T
         self.gram = gram
 
-    def keep(self, which: FloatVector) -> None:
-        """Keep some of the features."""
-        self.features, self._columns = self.features[which], self._columns[which]
-        self.gram = np.ascontiguousarray(self.gram[np.ix_(which, which)])
+    def state(self) -> State:
+        """Return all that the next fit starts from, but for the columns."""
+        if self._kept:  # by no fit so far
+            return self._kept
+        found: State = {"features": self.features, "gram": self.gram, "is_fresh": np.array(self.is_fresh)}
+        if self._at is not None:
+            found["at"] = self._at
+        return found | ({} if self.point is None else nested("point", self.point.state()))
+
+    def restore(self, state: State) -> None:
+        """Let the next fit start from the state of a set for the same rows."""
+        self._kept = state
+
+    def resume(self, design: Design, loss: Smooth) -> State:
+        """Take the state that was restored, if there is one, and return that of the last point."""
+        state, self._kept = self._kept, {}
+        if state:
+            self.features, self.gram = state["features"], state["gram"]
+            self.is_fresh = bool(state["is_fresh"])
+        if len(state.get("features", ())):
+            self._columns = design.columns(self.features)
+        if "at" in state:
+            self._hessian, self._at = loss.hessian(state["at"]), state["at"]
+        return part_of(state, "point")
 
     def _products(self, first: int) -> FloatArray:
         """Return the rows of G from one feature on; symmetric among these."""
