@@ -14,7 +14,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 
 from rankwise import ScoreTable
-from rankwise.plotting import LeaderboardDisplay
+from rankwise.plotting import CriticalDifferenceDisplay, LeaderboardDisplay
 
 generator = np.random.default_rng(0)
 names = np.array(["Alder", "Birch", "Cedar", "Dogwood", "Elm", "Fir", "Hazel", "Ivy"])
@@ -42,6 +42,7 @@ for over, board in boards.items():
 
 print(table.differences("neighbors"))
 print(table.fragility())
+print(table.separation())
 print(table.task_agreement()[:3])
 
 # %%
@@ -56,4 +57,10 @@ figure, axes = plt.subplots(1, 2, figsize=(10, 4.2), layout="constrained", share
 for ax, (over, board) in zip(axes, boards.items(), strict=True):
     LeaderboardDisplay(leaderboard=board).plot(ax)
     ax.set_title(f"over {over}")
+plt.show()
+
+# %%
+# A line joins models that do not differ significantly over tasks.
+
+CriticalDifferenceDisplay(boards["tasks"]).plot()
 plt.show()

@@ -7,7 +7,7 @@ from scipy.special import expit
 from scipy.stats import norm, t
 
 from rankwise import BradleyTerry, CrowdBradleyTerry, load_model, save_model
-from rankwise.leaderboard import base, table
+from rankwise.leaderboard import base, table, undecided_pairs
 from rankwise.leaderboard.anytime import level
 from rankwise.leaderboard.table import rank_ranges, step_down_ranges
 from rankwise.leaderboard.uncertainty import normal_draws
@@ -372,3 +372,19 @@ def votes_of_few(rng):
     """Votes on three items."""
     a, b = rng.permuted(np.tile(["x", "y", "z"], (200, 1)), axis=1)[:, :2].T
     return a, b, (rng.random(200) < 0.6) * 1.0
+
+
+@pytest.mark.parametrize("top", [1, 2, 3])
+def test_undecided_pairs_are_those_of_a_loop(top):
+    a, b, won = votes_of_few(np.random.default_rng(0))
+    won[(a == "x") & (b != "x")] = 1.0
+    model = BradleyTerry(0.01).fit(a, b, outcome=won)
+    items = [row.item for row in model.leaderboard()]
+    expected = []
+    for i in range(min(top, 3)):
+        for j in range(i + 1, 3):
+            one = model.difference(items[i], items[j], intervals="anytime", planned=100)
+            if one.low <= 0 <= one.high:
+                expected.append((items[i], items[j]))
+    assert undecided_pairs(model, top, planned=100) == expected
+    assert len(expected) < 3

@@ -127,5 +127,6 @@ def _intervals(model: BaseLeaderboard, level: str) -> str:
     )
     return (
         f"Each score has a {level} confidence interval{centre}. It is for an item named beforehand, not for "
-        "one picked because it came first or last, whose score is likely to be too extreme."
+        "one picked because it came first or last, whose score is likely to be too extreme; and for one look "
+        "at the votes, not for many while they arrive."
     )
