@@ -21,6 +21,7 @@ WRITERS = {
     "budgets": lambda script: script.write_table(),
     "boosters": lambda script: script.write_page(script.Results(script.RESULTS), script.N_SPLITS),
     "clicks": lambda script: script.write_tables(),
+    "cox_accuracy": lambda script: script.write_table(),
     "curves": lambda script: script.write_table(),
     "dask_scaling": lambda script: script.draw(read(script)),
     "defaults": lambda script: script.write_tables(),

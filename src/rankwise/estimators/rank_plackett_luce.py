@@ -127,6 +127,9 @@ class RankPlackettLuce(BaseRankPlackettLuce, Running, WarmStart, ListParameters,
     are never chosen, so that labels of 3, 2, 1, 0, 0, 0 are a top-3 list. The result is certified: the
     objective is within `gap_` of the optimum.
 
+    A row has one label in one query. If lists share rows, repeat the rows: X[np.concatenate(lists)], with the
+    label and the list of each place, and `cluster=` in `inference`.
+
     With `Preferences.from_survival(event, time)` it is Cox regression: among the rows at risk, row i has its
     event first with a probability in proportion to exp(-f(x_i)). A higher score means a longer time, so that
     `-coef_` are log hazard ratios, and `alpha=0` is Cox's partial likelihood alone.
