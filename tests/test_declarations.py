@@ -14,6 +14,7 @@ from rankwise.cli.model_options import declared_options, methods
 from rankwise.cli.models import recipe_of
 from rankwise.core.stored import Array, Numbers, Value, declared, undeclared
 from rankwise.estimators.base import BaseRanker
+from rankwise.estimators.completion import INTERNAL
 from rankwise.estimators.inputs import read_rows
 from rankwise.estimators.parameters import Strength, option
 from rankwise.io.model_file import load_model, save_model
@@ -207,3 +208,11 @@ def test_declarations_accept_what_they_state(declaration, right, wrong):
     assert declaration.accepts(right, {"n": 4})
     for value in wrong:
         assert not declaration.accepts(value, {"n": 4}), value
+
+
+@pytest.mark.parametrize("kind", RANKERS, ids=lambda kind: kind.__name__)
+def test_completion_offers_what_users_need(kind):
+    names = {name for name in dir(kind()) if not name.startswith("_")}
+    assert {"fit", "predict", "rank", "score", *kind().get_params()} <= names
+    assert not names & INTERNAL
+    assert len(names - kind().get_params().keys()) <= 20

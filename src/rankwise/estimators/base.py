@@ -25,6 +25,7 @@ from rankwise.core.types import FloatArray, FloatVector
 from rankwise.core.warn import warn_caller
 from rankwise.data.design import Design, as_design
 from rankwise.data.frames import require_numbers, with_days
+from rankwise.estimators.completion import Completion
 from rankwise.estimators.inputs import mixes_queries, read_preferences, read_problem, read_row
 from rankwise.estimators.sparsity import sparse_alphas
 from rankwise.evaluation.pair_measures import ranking_error
@@ -41,7 +42,7 @@ from rankwise.solvers.endings import warn_of_ending
 logger = logging.getLogger("rankwise")
 
 
-class BaseRanker(BaseEstimator):
+class BaseRanker(Completion, BaseEstimator):
     """A scoring function f of rows, linear or in the span of a kernel; a higher score is better.
 
     Searches and paths over alpha meet it at `rankwise.model_selection.tunable.Tunable`.
