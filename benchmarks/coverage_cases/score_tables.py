@@ -197,7 +197,7 @@ TABLES = {
     "200 looks from 10 tasks on, strength": every_look("normal", "strength"),
     "40 looks from 100 votes to 5,000": votes_of_looks(),
     "40 looks from 40 votes to 2,000": votes_of_looks(40, 2000),
-    "40 looks from 20 users of 10 votes to 400": votes_of_looks(200, 4000, n_users=400),
+    "20 looks from 20 users of 10 votes to 150": votes_of_looks(200, 1500, 20, n_users=150),
 }
 # Worths of Plackett and Luce are recorded for few tables.
 WORTHS = {
