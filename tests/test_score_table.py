@@ -353,7 +353,7 @@ def test_unusable_questions_are_refused():
     for ask, message in (
         (lambda: table.leaderboard(), "two tasks or more"),
         (lambda: table.leaderboard(over="instances"), "column of instances"),
-        (lambda: table.leaderboard(score="median"), "score must be"),
+        (lambda: table.leaderboard(by="median"), "by must be"),
         (lambda: table.leaderboard(over="models"), "over must be"),
         (lambda: ScoreTable({"m": [1]}, model="m", task="t", value="v"), "no column 't', 'v'"),
         (lambda: ScoreTable([1.0], model="m", task="t", value="v"), "from_wide"),

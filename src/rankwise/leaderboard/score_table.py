@@ -273,17 +273,17 @@ class ScoreTable:
             start, size = np.nanmean(cells, axis=1), np.nanstd(cells, axis=1)
         return (values - start[task, None]) / np.where(size > 0, size, 1.0)[task, None]
 
-    def influences(self, score: str = "mean", over: str = "tasks") -> Influences:
+    def influences(self, by: str = "mean", over: str = "tasks") -> Influences:
         """Return the scores of the models, in the order of `models_`, with the influence of each unit.
 
         Parameters
         ----------
-        score : "mean", "rank", "wins", "strength" or "plackett-luce"
+        by : "mean", "rank", "wins", "strength" or "plackett-luce"
         over : "tasks", "instances" or "both"
         """
-        check_choice(score, "score", STATISTICS)
+        check_choice(by, "by", STATISTICS)
         check_choice(over, "over", OVER)
-        scaled = score == "mean" and self.scale is not None
+        scaled = by == "mean" and self.scale is not None
         tasks = np.arange(len(self.tasks_))
         cells = self._oriented(self.values_, tasks, scaled)
         if over != "instances" and len(tasks) < 2:
@@ -291,32 +291,32 @@ class ScoreTable:
                 f'over="{over}" needs two tasks or more, from which their spread is known; got 1.'
             )
         if over != "tasks":
-            self._check_instances(score, over)
+            self._check_instances(by, over)
         weight = self._own_weights()
         weight = weight * (len(tasks) / weight.sum())
         # The mean of a task varies by the task and by its instances.
-        if over == "tasks" or (score == "mean" and over == "both"):
+        if over == "tasks" or (by == "mean" and over == "both"):
             units = Units(cells, self._by_task(weight), tasks, cells)
         else:
             values = self._oriented(self._units, self._task, scaled)
             units = Units(values, weight, self._task, cells, over)
-        found = STATISTICS[score](units)
-        return found.reversed() if score == "mean" and self._lower.all() and not scaled else found
+        found = STATISTICS[by](units)
+        return found.reversed() if by == "mean" and self._lower.all() and not scaled else found
 
-    def _check_instances(self, score: str, over: str) -> None:
+    def _check_instances(self, by: str, over: str) -> None:
         """Refuse instances that are not there, or are not shared although models are compared on them."""
         if not self.has_instances_:
             raise ValueError(f'over="{over}" needs the column of instances: ScoreTable(..., instance=...).')
-        others = [] if score == "mean" else apart(~np.isnan(self._units), self.models_)
+        others = [] if by == "mean" else apart(~np.isnan(self._units), self.models_)
         if others:
             raise ValueError(
-                f'score="{score}" compares the models on each instance, but {listing(others)} share none '
+                f'by="{by}" compares the models on each instance, but {listing(others)} share none '
                 f"with {_plain(self.models_[0])!r}, not even through other models. Use the mean, or "
                 'over="tasks".'
             )
 
     def leaderboard(
-        self, score: str = "mean", over: str = "tasks", confidence: float = 0.95
+        self, by: str = "mean", over: str = "tasks", confidence: float = 0.95
     ) -> ScoreLeaderboard:
         """Return the models from the best to the worst, with intervals and ranges of ranks.
 
@@ -325,7 +325,7 @@ class ScoreTable:
 
         Parameters
         ----------
-        score : "mean", "rank", "wins", "strength" or "plackett-luce"
+        by : "mean", "rank", "wins", "strength" or "plackett-luce"
             The mean value; the mean rank, 1 for the best; the rate of wins over the other models, with ties
             as half wins; the strength of Bradley and Terry of all pairs, in log odds of winning, with mean 0;
             or the log worth of Plackett and Luce, for which a task is one ranking.
@@ -339,7 +339,7 @@ class ScoreTable:
         confidence : float
         """
         check_confidence(confidence)
-        found = self.influences(score, over)
+        found = self.influences(by, over)
         order = Order(found, confidence)
         errors, low, high = order.intervals()
         corrected = order.corrected()
@@ -354,7 +354,7 @@ class ScoreTable:
         rows = [
             ScoreRow(*values) for values in zip(*(one[order.order].tolist() for one in columns), strict=True)
         ]
-        return ScoreLeaderboard(rows, confidence, self._note(found, over), unit=UNITS[score])
+        return ScoreLeaderboard(rows, confidence, self._note(found, over), unit=UNITS[by])
 
     def _note(self, found: Influences, over: str) -> str:
         """Return sentences on what the errors mean, and what is missing."""
@@ -382,7 +382,7 @@ class ScoreTable:
         return " ".join([*told, *([found.note] if found.note else [])])
 
     def difference(
-        self, a: Any, b: Any, score: str = "mean", over: str = "tasks", intervals: str = "fixed",
+        self, a: Any, b: Any, by: str = "mean", over: str = "tasks", intervals: str = "fixed",
         confidence: float = 0.95, planned: float = PLANNED,
     ) -> TableDifference:  # fmt: skip
         """Return the score of a minus that of b, from paired units, with its interval and p-value.
@@ -390,7 +390,7 @@ class ScoreTable:
         Parameters
         ----------
         a, b : names of models
-        score, over :
+        by, over :
             As for `leaderboard`.
         intervals : "fixed" or "anytime"
             A fixed interval is for one look at a number of units that was chosen beforehand. Anytime
@@ -404,10 +404,10 @@ class ScoreTable:
             The number of units at which anytime intervals are narrowest, relative to fixed ones; it must not
             depend on the values.
         """
-        return self.differences([(a, b)], score, over, intervals, confidence, planned)[0]
+        return self.differences([(a, b)], by, over, intervals, confidence, planned)[0]
 
     def differences(
-        self, pairs: Any = "neighbors", score: str = "mean", over: str = "tasks", intervals: str = "fixed",
+        self, pairs: Any = "neighbors", by: str = "mean", over: str = "tasks", intervals: str = "fixed",
         confidence: float = 0.95, planned: float = PLANNED,
     ) -> ResultTable[TableDifference]:  # fmt: skip
         """Return the differences of several pairs, with p-values corrected for their number by Holm's method.
@@ -416,11 +416,11 @@ class ScoreTable:
         ----------
         pairs : "neighbors", "best", "all" or list of pairs of names
             Each model and the next one in the order; the best and each other one; or all pairs.
-        score, over, intervals, confidence, planned :
+        by, over, intervals, confidence, planned :
             As for `difference`.
         """
         check_confidence(confidence)
-        found = self.influences(score, over)
+        found = self.influences(by, over)
         order = Order(found, confidence)
         places = order.order.tolist()
         if pairs == "neighbors":
@@ -479,7 +479,7 @@ class ScoreTable:
         return ResultTable(found, columns, note=note)
 
     def separation(
-        self, a: Any = None, b: Any = None, score: str = "mean", over: str = "tasks",
+        self, a: Any = None, b: Any = None, by: str = "mean", over: str = "tasks",
         intervals: str = "fixed", confidence: float = 0.95, planned: float = PLANNED, chance: float = 0.8,
     ) -> Separation:  # fmt: skip
         """Return how many more tasks or instances would separate two models, by simulation.
@@ -488,7 +488,7 @@ class ScoreTable:
         ----------
         a, b : names of models, optional
             By default the first two.
-        score, over, intervals, confidence, planned :
+        by, over, intervals, confidence, planned :
             As for `difference`. With `over="instances"`, further instances are shared among the tasks as
             those that are there.
         chance : float
@@ -498,8 +498,8 @@ class ScoreTable:
         if (a is None) != (b is None):
             raise ValueError("separation needs two models, a and b, or neither.")
         pairs = "neighbors" if a is None else [(a, b)]
-        one = self.differences(pairs, score, over, intervals, confidence, planned)[0]
-        found, names = self.influences(score, over), self.models_.tolist()
+        one = self.differences(pairs, by, over, intervals, confidence, planned)[0]
+        found, names = self.influences(by, over), self.models_.tolist()
         pair = [names.index(one.a), names.index(one.b)]
         plan = Plan(
             (one.low + one.high) / 2, one.standard_error, float(found.freedom[pair].min()),
@@ -507,14 +507,14 @@ class ScoreTable:
         )  # fmt: skip
         return Separation(one.a, one.b, UNIT_NAMES[over], plan.n_units, plan.fewest(chance), chance)
 
-    def fragility(self, score: str = "mean", over: str = "tasks") -> TableFragility:
+    def fragility(self, by: str = "mean", over: str = "tasks") -> TableFragility:
         """Return few tasks, or few instances, without which another model is first.
 
         They are removed from the largest influence on the difference to a rival, and the scores are computed
         again. Few need not be the fewest, except for means over tasks without missing cells.
         """
         check_choice(over, "over", OVER[:2])
-        found, weight, stratum = self.influences(score, over), self._own_weights(), self._task
+        found, weight, stratum = self.influences(by, over), self._own_weights(), self._task
         if over == "tasks":
             weight = self._by_task(weight)
             stratum = np.zeros_like(weight, dtype=np.int64)
@@ -532,7 +532,7 @@ class ScoreTable:
             """Return the first model without some units; the old one if the rest cannot be compared."""
             is_kept = ~np.isin(np.arange(total), units)
             try:
-                rest = self._of(is_kept[self._task] if over == "tasks" else is_kept).influences(score, over)
+                rest = self._of(is_kept[self._task] if over == "tasks" else is_kept).influences(by, over)
             except ValueError:  # the models that are left share no tasks
                 return top
             return first_of(rest.sign * rest.scores, top)
