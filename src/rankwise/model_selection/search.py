@@ -22,8 +22,6 @@ from rankwise.core.warn import warn_caller
 # `LEARNED` of them: if features that are noise dominate, errors wander about chance until alpha is small.
 # `benchmarks/suite.py` counts the searches that end too early.
 RISES, STANDARD_ERRORS, LEARNED = 2, 0.5, 3.0
-# The same of the finer grids of models that select features.
-SPARSE_RISES = 6
 # The error of equal scores. Of other measures the error of the largest candidate takes its place.
 CHANCE = {"error": 0.5, "concordance": 0.5, "log_loss": float(np.log(2.0))}
 # While the largest candidate is the best, larger ones are added, at most this many.
@@ -159,7 +157,7 @@ def common_errors(errors: FloatArray) -> FloatArray:
     return errors[:, 0] if errors.shape[1] == 1 else np.nanmean(errors, axis=2)
 
 
-def has_risen(errors: FloatArray, chance: float | None = None, n_rises: int = RISES) -> bool:
+def has_risen(errors: FloatArray, chance: float | None = None) -> bool:
     """Return whether something was learned, and the last candidates are worse than the best one.
 
     If the error of chance is unknown, the first candidate takes its place. It may already be near the best:
@@ -169,15 +167,15 @@ def has_risen(errors: FloatArray, chance: float | None = None, n_rises: int = RI
     """
     n_alphas, n_folds = errors.shape
     best = int(np.argmin(errors.mean(axis=1)))
-    if n_folds == 1 or n_alphas - 1 - best < n_rises:
+    if n_folds == 1 or n_alphas - 1 - best < RISES:
         return False
     start = errors[0] if chance is None else np.full(n_folds, chance)
-    rises = [*(errors[-n_rises:] - errors[best]), *(errors[-n_rises:] - start)]
+    rises = [*(errors[-RISES:] - errors[best]), *(errors[-RISES:] - start)]
     differences = np.stack([start - errors[best], *rises])
     noise = differences.std(axis=1, ddof=1) / np.sqrt(n_folds)
-    least = np.array([LEARNED, *[STANDARD_ERRORS] * n_rises, *[LEARNED] * n_rises])
+    least = np.array([LEARNED, *[STANDARD_ERRORS] * RISES, *[LEARNED] * RISES])
     learned, *rest = (differences.mean(axis=1) > least * noise).tolist()
-    from_best, from_start = rest[:n_rises], rest[n_rises:]
+    from_best, from_start = rest[:RISES], rest[RISES:]
     return all(from_best) and (learned or (chance is None and all(from_start)))
 
 
