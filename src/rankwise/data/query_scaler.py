@@ -125,7 +125,9 @@ def scale_within_queries(X: Any, qid: ArrayLike) -> FloatArray:
     Parameters
     ----------
     X : array or frame of shape (n_rows, n_features)
+        The rows.
     qid : array of shape (n_rows,)
+        The query of each row.
 
     Returns
     -------

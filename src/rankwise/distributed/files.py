@@ -106,6 +106,11 @@ def from_files(
     rows_per_partition : int, optional
         A Parquet file with more rows is several partitions, of whole row groups.
 
+    Returns
+    -------
+    data : FileData
+        X, y and qid, with a partition per file.
+
     Notes
     -----
     Rows of tables with words, dates or missing values are frames, in which a column has the same type in all

@@ -149,6 +149,11 @@ class AutoRanker(Verbosity, Randomness, Jobs, AutoParameters, BaseEstimator):
     n_features_in_, feature_names_in_ :
         The columns that were learned from.
 
+    See Also
+    --------
+    RankSVMCV : A linear model.
+    rankwise.evaluation.compare : Differences of models on the same rows.
+
     Notes
     -----
     Folds share training rows, so that p-values and intervals are approximate: in simulations of 100 and 200

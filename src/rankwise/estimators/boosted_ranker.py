@@ -130,6 +130,11 @@ class BoostedRanker(
     n_pairs_ : int
         The number of pairs of the training data.
 
+    See Also
+    --------
+    BoostedRankerCV : Chooses the parameters of the trees.
+    GroupedRanker : Rankers of LightGBM, XGBoost and CatBoost with their own losses.
+
     Examples
     --------
     >>> from rankwise import BoostedRanker
@@ -307,6 +312,7 @@ class BoostedRankerCV(
     Parameters
     ----------
     loss : "squared_hinge", "logistic", "hinge", "huber_hinge", "least_squares" or an object
+        The loss of a pair.
     n_estimators : int, optional
         The largest number of trees; 1,000 by default.
     learning_rate, num_leaves, max_depth, min_child_samples, subsample, colsample_bytree, colsample_bynode, \
@@ -339,6 +345,10 @@ random_state, verbose :
         The measure.
     trees_, n_iter_, feature_importances_, n_pairs_ :
         As in `BoostedRanker`.
+
+    See Also
+    --------
+    BoostedRanker : Trees with given parameters.
 
     Examples
     --------

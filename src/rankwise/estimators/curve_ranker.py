@@ -14,6 +14,7 @@ import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import check_is_fitted
 
+from rankwise.core.docstrings import described_as
 from rankwise.core.stored import Value, are_categories
 from rankwise.core.threads import thread_count
 from rankwise.core.types import FloatArray, FloatVector
@@ -332,6 +333,11 @@ class CurveRanker(BaseCurveRanker, Verbosity, Jobs, Callback, WarmStart, CurvePa
     n_pairs_, objective_, gap_, n_iter_, history_, solver_ :
         As in `RankSVM`.
 
+    See Also
+    --------
+    CurveRankerCV : Chooses alpha by cross-validation.
+    KernelRanker : Interactions of any features.
+
     References
     ----------
     Y. Lou, R. Caruana, J. Gehrke and G. Hooker, "Accurate intelligible models with pairwise interactions",
@@ -463,6 +469,7 @@ VERY_MANY_ROWS, FOLDS_OF_VERY_MANY = 20_000, 2
 COMPARED_TOL = 1e-2
 
 
+@described_as(CurveRanker)
 @dataclass(eq=False, repr=False)
 class CurveRankerCV(
     PairwiseRankerCV,
@@ -490,13 +497,19 @@ class CurveRankerCV(
         changes.
     scoring : str, callable or scikit-learn scorer, optional
         The measure to choose alpha by, as in `RankSVMCV`.
-    loss, n_bins, ... :
+    random_state : int, RandomState or None
+        Assigns rows to folds.
+    ... :
         As in `CurveRanker`.
 
     Attributes
     ----------
     alpha_, alphas_, cv_errors_ :
         As in `RankSVMCV`.
+
+    See Also
+    --------
+    CurveRanker : The model for a given alpha.
 
     Examples
     --------

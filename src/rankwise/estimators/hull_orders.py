@@ -104,6 +104,7 @@ def compare_orders(
     model : HullRanker, or a pipeline that ends in one
         It is not changed, and need not be fitted.
     X : array, sparse matrix or frame of shape (n_rows, n_features)
+        The rows.
     y : array of shape (n_rows,)
         The class of each row.
     orders : dict of names and orders, or sequence of orders

@@ -25,6 +25,7 @@ from rankwise.core.checks import (
     declared_order,
     split_missing,
 )
+from rankwise.core.docstrings import described_as
 from rankwise.core.memory import require_memory
 from rankwise.core.stored import Array, Sizes, Value
 from rankwise.core.text import plural
@@ -407,14 +408,18 @@ class HullRanker(BaseHullRanker, HullParameters, Strength):
     class_weight : "balanced", dict or None
         Factors of the weights of the slacks, per class; "balanced" gives all classes the same total weight.
     kernel : "linear", "precomputed", any kernel of scikit-learn, or callable
-        `gamma`, `degree`, `coef0` and `kernel_params` are passed on to it (constraints (26)).
+        See constraints (26).
+    gamma, degree, coef0, kernel_params :
+        Parameters of the kernel, as in scikit-learn's `pairwise_kernels`.
     n_components : int, optional
         Number of basis rows for a kernel; all training rows, which is exact, by default.
     solver : "auto" or "interior_point"
+        The method; "auto" chooses by the loss and the sizes.
     tol : float
         The fit stops when the gap is at most `tol` times the objective and, as in all estimators, times the
         attainable improvement, J(0) - J*. With more than 2000 features and rows, 1e-4 is enough.
     max_iter : int
+        The most iterations; a fit that needs more warns, and states its gap.
     callback : callable, optional
         Called with a state (iteration, objective, bound, gap, seconds, coef) after each iteration; a true
         return value stops the fit.
@@ -445,6 +450,11 @@ class HullRanker(BaseHullRanker, HullParameters, Strength):
         Objective, bound, gap and seconds for each iteration.
     solver_ : str
         The solver that ran.
+
+    See Also
+    --------
+    HullRankerCV : Chooses alpha by cross-validation.
+    Preferences.from_order : The same order for other losses.
 
     Examples
     --------
@@ -505,6 +515,7 @@ class HullRanker(BaseHullRanker, HullParameters, Strength):
         return self
 
 
+@described_as(HullRanker)
 @dataclass(eq=False, repr=False)
 class HullRankerCV(ChoosesAlpha, BaseHullRanker, HullParameters, Comparison, Candidates):
     """Convex-hull ranking with alpha chosen by cross-validation over rows, then fitted to all rows.
@@ -520,8 +531,8 @@ class HullRankerCV(ChoosesAlpha, BaseHullRanker, HullParameters, Comparison, Can
     scoring : str or callable, optional
         The measure to choose alpha by, as in `RankSVMCV`; by default the ranking error over the pairs of the
         order.
-    order, slack, kernel, ... :
-        As in `HullRanker`; `slack="none"` is not available, as it has no alpha.
+    ... :
+        As in `HullRanker`.
 
     Attributes
     ----------
@@ -529,6 +540,10 @@ class HullRankerCV(ChoosesAlpha, BaseHullRanker, HullParameters, Comparison, Can
         As in `RankSVMCV`.
     classes_, edges_, intervals_, coef_, ... :
         As in `HullRanker`, of the model for `alpha_`.
+
+    See Also
+    --------
+    HullRanker : The model for a given alpha.
 
     Examples
     --------

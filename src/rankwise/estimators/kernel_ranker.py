@@ -84,9 +84,9 @@ class KernelRanker(PairProbability, BaseRanker, KernelRankerParameters):
     alpha : "learned" or float
         Strength of the penalty; "learned" is the best on held-out rows.
     kernel : "auto", "laplacian", "exponential" or "rbf"
-        exp(-gamma sum abs(x - z)) and exp(-gamma ||x - z||) for functions with edges, exp(-gamma ||x - z||^2)
-        for smooth ones. "auto" takes the one with the lowest error on held-out rows, and with fewer than 500
-        rows "laplacian".
+        Functions with edges suit exp(-gamma sum abs(x - z)) and exp(-gamma ||x - z||), smooth ones
+        exp(-gamma ||x - z||^2). "auto" takes the one with the lowest error on held-out rows, and with fewer
+        than 500 rows "laplacian".
     n_components : int, optional
         Number of basis rows, those nearest to the means of as many clusters. By default all rows up to 2,000;
         from 40,000 rows on 10 times the root of the number of rows, at most 3,000.
@@ -126,6 +126,11 @@ class KernelRanker(PairProbability, BaseRanker, KernelRankerParameters):
     n_iter_ : int
     history_ : dict of arrays
         Objective, bound, gap and seconds for each iteration, if there are several.
+
+    See Also
+    --------
+    CurveRanker : One curve per feature.
+    BoostedRanker : Trees.
 
     Examples
     --------

@@ -18,6 +18,7 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from rankwise.core.checks import as_array, as_codes, check_alpha, check_choice
+from rankwise.core.docstrings import described_as
 from rankwise.core.memory import require_memory
 from rankwise.core.stored import Array, Value
 from rankwise.core.threads import with_one_blas_thread
@@ -299,9 +300,11 @@ class OrdinalSVM(BaseOrdinalSVM, Running, WarmStart, OrdinalParameters, Strength
         dual program (10) and (11) belongs to 1/2 ||w||^2 + C sum(slack), the factor 1/2 is missing in the
         text; and it has no constraint a'z = 0, as a difference of utilities has no bias.)
     loss : "hinge" or "squared_hinge"
+        The loss of the distance to a boundary.
     kernel : "linear", "precomputed", any kernel of scikit-learn, or callable
-        `gamma`, `degree`, `coef0` and `kernel_params` are passed on to it. The kernel of the paper's
-        experiments, `(x'z + 1)^2`, is `kernel="poly", degree=2, gamma=1.0`.
+        The kernel of the paper's experiments, `(x'z + 1)^2`, is `kernel="poly", degree=2, gamma=1.0`.
+    gamma, degree, coef0, kernel_params :
+        Parameters of the kernel, as in scikit-learn's `pairwise_kernels`.
     n_components : int, optional
         Number of basis rows for a kernel; all training rows, which is exact, by default.
     thresholds : "min_error" or "midpoint"
@@ -340,6 +343,11 @@ class OrdinalSVM(BaseOrdinalSVM, Running, WarmStart, OrdinalParameters, Strength
         errors.
     coef_, dual_coef_, basis_, n_pairs_, objective_, gap_, n_iter_, history_, solver_ :
         As in `RankSVM`; `n_pairs_` is t.
+
+    See Also
+    --------
+    OrdinalSVMCV : Chooses alpha by cross-validation.
+    AutoRanker.predict_grade : Grades if effects are curved.
 
     Examples
     --------
@@ -415,6 +423,7 @@ def warn_of_needless_errors(
         )
 
 
+@described_as(OrdinalSVM)
 @dataclass(eq=False, repr=False)
 class OrdinalSVMCV(ChoosesAlpha, BaseOrdinalSVM, Running, OrdinalParameters, Comparison, Candidates):
     """Ordinal regression with alpha chosen by cross-validation over rows, then fitted to all rows.
@@ -435,7 +444,7 @@ class OrdinalSVMCV(ChoosesAlpha, BaseOrdinalSVM, Running, OrdinalParameters, Com
         The criterion for alpha: by default "distance", the mean absolute error of predicted ranks;
         a measure of utilities as in `RankSVMCV` ("error", "tau"); or a scorer in the manner of scikit-learn,
         which is called with a model, the rows held out and their labels.
-    loss, kernel, thresholds, categories, class_weight, calibrated, ... :
+    ... :
         As in `OrdinalSVM`.
 
     Attributes
@@ -451,6 +460,10 @@ class OrdinalSVMCV(ChoosesAlpha, BaseOrdinalSVM, Running, OrdinalParameters, Com
         The criterion for alpha; "score" for a scorer.
     classes_, thresholds_, coef_, ... :
         As in `OrdinalSVM`, of the model for `alpha_`.
+
+    See Also
+    --------
+    OrdinalSVM : The model for a given alpha.
 
     Examples
     --------

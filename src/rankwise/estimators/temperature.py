@@ -45,11 +45,18 @@ def fit_temperature(
     Parameters
     ----------
     scores : array of shape (n_rows,)
+        Scores of rows held out, their queries and weights.
     y : array of shape (n_rows,), or Preferences
         Labels, higher is better. Preferences have their own queries and weights.
     qid, sample_weight : arrays of shape (n_rows,), optional
+        The query of each row.
     average : {"queries", "pairs"}
         The mean over queries of each query's mean, or the mean over all pairs.
+
+    Returns
+    -------
+    temperature : float
+        Log odds are scores divided by it.
 
     Examples
     --------

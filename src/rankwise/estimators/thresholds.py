@@ -74,6 +74,7 @@ def fit_thresholds(
     y : array of shape (n_rows,)
         Labels of any sortable type, lowest first; or an ordered categorical column.
     method : "min_error" or "midpoint"
+        "min_error" has the least error on these rows; "midpoint" is halfway between the closest neighbors.
     error : "absolute" or "zero_one"
         What "min_error" counts: by how many ranks a row is missed, or whether it is.
     sample_weight : array of shape (n_rows,), optional

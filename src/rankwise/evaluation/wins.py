@@ -165,7 +165,9 @@ def win_statistics(
     stratum_weights : {"pairs", "mantel-haenszel"}
         All pairs weigh the same, or those of a stratum of n patients weigh 1 / n (Dong et al. 2018).
     confidence : float
+        The confidence level of intervals.
     n_jobs : int, optional
+        Number of threads; None means 1, -1 all.
 
     Returns
     -------

@@ -51,6 +51,7 @@ class CurveFeatures(TransformerMixin, BaseEstimator):
     shape : "steps" or "lines"
         Bins with one value each, or lines between quantiles.
     coding : "differences" or "values"
+        How a feature becomes columns: steps at the edges of its bins, or piecewise linear functions.
     categorical_features : sequence of int or str, optional
         Columns that hold categories as numbers, by index or name. Categorical columns of a frame are detected
         automatically.

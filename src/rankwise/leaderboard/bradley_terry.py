@@ -83,6 +83,7 @@ class BradleyTerry(BaseLeaderboard):
     link : "logistic" or "probit"
         The chance of winning by the difference of scores; the probit link needs ties="half".
     ties : "half" or "davidson"
+        How ties count: as half a win each, or with a probability of their own (Davidson).
     order_effect : bool
         Learn the advantage of the first item of a pair. `fit` then needs `outcome`.
     feature_alpha : float, optional
@@ -95,6 +96,7 @@ class BradleyTerry(BaseLeaderboard):
         Stop when the gap is at most `tol` times the attainable improvement over equal scores, or a unit of
         rounding.
     max_iter : int
+        The most iterations; a fit that needs more warns, and states its gap.
     verbose : int
         1 prints a line per iteration.
     callback : callable, optional
@@ -132,6 +134,12 @@ class BradleyTerry(BaseLeaderboard):
         The penalty of scores, and the results of the fit: the objective is within `gap_` of its minimum.
     n_comparisons_ : int
         The number of matches of positive weight.
+
+    See Also
+    --------
+    BradleyTerryCV : Chooses the half-life and alpha.
+    CrowdBradleyTerry : Judges who differ.
+    ScoreTable : Models by tasks.
 
     Examples
     --------

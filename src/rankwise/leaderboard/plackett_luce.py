@@ -159,6 +159,11 @@ class PlackettLuce(BaseLeaderboard, LeaderboardParameters):
     groups_, alpha_, prior_sd_, objective_, gap_, n_iter_, history_ :
         As in `BradleyTerry`.
 
+    See Also
+    --------
+    BradleyTerry : Items from votes on pairs.
+    RankPlackettLuce : Rankings of rows with features.
+
     Examples
     --------
     >>> from rankwise import PlackettLuce

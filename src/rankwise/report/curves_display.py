@@ -205,7 +205,9 @@ class CurveDisplay:
     Parameters
     ----------
     curves : list of DrawnCurve
+        The curves of single features.
     tables : list of DrawnTable
+        The tables of pairs of features.
 
     Attributes
     ----------
