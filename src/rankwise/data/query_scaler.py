@@ -168,7 +168,7 @@ def _safe_factor(lowest: FloatArray, highest: FloatArray) -> FloatArray:
 
 
 def _standardised(rows: FloatArray, query: IntArray) -> FloatArray:
-    """Standardise within each query; a deviation at the level of rounding errors counts as zero."""
+    """Standardize within each query; a deviation at the level of rounding errors counts as zero."""
     size = np.bincount(query)[:, None]
     largest = np.zeros((len(size), rows.shape[1]))
     np.maximum.at(largest, query, np.abs(rows))

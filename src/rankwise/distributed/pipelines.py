@@ -35,7 +35,7 @@ def fit_pipeline(pipeline: Any, X: Any, y: Any, *, qid: Any = None, sample_weigh
     pipeline : sklearn.pipeline.Pipeline
         It is fitted in place, as by its own method `fit`.
     X : Dask array or dataframe, list of partitions, or Partitions
-        Frames may hold words, dates and missing values if the first step takes them.
+        Frames may hold strings, dates and missing values if the first step takes them.
     y, qid, sample_weight :
         As for the method `fit` of the ranker. QueryScaler also gets qid, and needs queries that lie whole in
         partitions.

@@ -1,4 +1,4 @@
-"""Boosted trees that minimise a pairwise loss, by LightGBM."""
+"""Boosted trees that minimize a pairwise loss, by LightGBM."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ class BoostedRanker(
     Average,
     Trees,
 ):
-    """Minimise the mean over pairs of a loss of f(better) - f(worse), where f is a sum of trees.
+    """Minimize the mean over pairs of a loss of f(better) - f(worse), where f is a sum of trees.
 
     Each tree is a step of Newton's method by rows: LightGBM grows it from the gradient and the curvature of
     the loss over all pairs. It needs the package lightgbm (`pip install 'rankwise[lightgbm]'`).

@@ -273,10 +273,10 @@ class BaseCurveRanker(PairProbability, PairwiseRanker):
 
 @dataclass(eq=False, repr=False)
 class CurveRanker(BaseCurveRanker, Verbosity, Jobs, Callback, WarmStart, CurveParameters, Strength):
-    """Minimise the mean over pairs of a loss of f(better) - f(worse) + alpha ||w||^2, f a sum of curves.
+    """Minimize the mean over pairs of a loss of f(better) - f(worse) + alpha ||w||^2, f a sum of curves.
 
-    The score of a row is f_1(x_1) + ... + f_n(x_n): a generalised additive model. The steps
-    of a curve are at quantiles, and w holds the heights of all steps, so that the penalty favours smooth
+    The score of a row is f_1(x_1) + ... + f_n(x_n): a generalized additive model. The steps
+    of a curve are at quantiles, and w holds the heights of all steps, so that the penalty favors smooth
     curves. Levels of a category and missing values have their own weights. With `interactions`, tables of two
     features are added, whose weights are differences of differences: the interaction beyond two curves. A
     table's weights are scaled such that the penalty hardly depends on its number of bins. All

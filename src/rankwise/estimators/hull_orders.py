@@ -34,7 +34,7 @@ class OrderComparison:
     orders : list
         Their graphs, as `HullRanker` takes them.
     scores : array of shape (n_orders, n_folds)
-        The generalised Wilcoxon-Mann-Whitney statistic of each fold over the same edges for all candidates.
+        The generalized Wilcoxon-Mann-Whitney statistic of each fold over the same edges for all candidates.
     alphas : array of shape (n_orders,)
         The best alpha of each candidate.
     n_edges : list of int

@@ -61,7 +61,7 @@ from rankwise.solvers.result import Monitor, SolverResult
 SEPARATION = 1e-7
 # Beyond MAX_DIRECT weights the Newton system is solved inexactly, and a smaller gap would cost many steps.
 INEXACT_TOL = 1e-4
-# Features whose means are this many times larger than their spread are centred, to avoid cancellation.
+# Features whose means are this many times larger than their spread are centered, to avoid cancellation.
 OFFSET = 10.0
 
 SLACKS = ("squared", "absolute", "none")
@@ -144,7 +144,7 @@ class BaseHullRanker(BaseRanker):
             return X, known
         if is_precomputed(self):
             raise ValueError(
-                "unlabelled cannot be used with kernel='precomputed': pass the kernel matrix of all rows, "
+                "unlabeled cannot be used with kernel='precomputed': pass the kernel matrix of all rows, "
                 "and y with missing labels (NaN or None)."
             )
         more = self.validated(unlabelled, reset=False)
@@ -237,14 +237,14 @@ class BaseHullRanker(BaseRanker):
         return Space(as_design(values, n_threads=thread_count(self.n_jobs)), kernel_map)
 
     def _centre(self, X: Any) -> FloatVector | None:
-        """Return the means of features far from zero: centring only shifts the thresholds."""
+        """Return the means of features far from zero: centering only shifts the thresholds."""
         if not is_linear(self) or sp.issparse(X):
             return None
         centre, spread = X.mean(axis=0, dtype=np.float64), X.std(axis=0, dtype=np.float64)
         return centre if (np.abs(centre) > OFFSET * spread).any() else None
 
     def _smoothness(self, X: Any, design: Design) -> NDArray | None:
-        """Return the matrix of laplacian_weight times the mean of (f(a) - f(b))^2 over neighbours a, b."""
+        """Return the matrix of laplacian_weight times the mean of (f(a) - f(b))^2 over neighbors a, b."""
         if self.laplacian_weight == 0:
             return None
         laplacian, n_edges = self._laplacian(X)
@@ -348,7 +348,7 @@ class BaseHullRanker(BaseRanker):
     def score(  # type: ignore[override]
         self, X: Any, y: Any, *, sample_weight: ArrayLike | None = None
     ) -> float:
-        """Return the generalised Wilcoxon-Mann-Whitney statistic over the order graph of the fit.
+        """Return the generalized Wilcoxon-Mann-Whitney statistic over the order graph of the fit.
 
         It is the mean over edges of the fraction of row pairs in the right order, ties counting one half; see
         `rankwise.metrics.wmw`. Rows without a label are left out. `y` may be a `Preferences.from_order`, with
@@ -369,7 +369,7 @@ class BaseHullRanker(BaseRanker):
 
 @dataclass(eq=False, repr=False)
 class HullRanker(BaseHullRanker, HullParameters, Strength):
-    """Rank classes by an order graph: minimise the mean over rows of slack^p + alpha ||f||^2.
+    """Rank classes by an order graph: minimize the mean over rows of slack^p + alpha ||f||^2.
 
     For each edge (i, j) of the graph, all rows of class i should score at least 1 higher than all rows of
     class j, and so should the convex hulls of the two: there is a threshold between them. A row's slack is
@@ -391,7 +391,7 @@ class HullRanker(BaseHullRanker, HullParameters, Strength):
         labels may be real numbers: each distinct label is a class, often of a single row. With one slack per
         edge and row this is the ranking SVM over all pairs, at the cost of listing them.
     slack : "squared", "absolute" or "none"
-        "none" allows no violation (the separable case, constraints (2) to (7)) and then minimises
+        "none" allows no violation (the separable case, constraints (2) to (7)) and then minimizes
         ||f||^2; there is no solution if hulls intersect.
     slack_per : "edge" or "row"
         One slack per row and edge, with thresholds per edge, so that every edge counts; or one per row, as
@@ -401,10 +401,10 @@ class HullRanker(BaseHullRanker, HullParameters, Strength):
         The penalty R(v) of (27) for a kernel: the norm ||f||^2 of the function in the kernel's space, or
         ||v||^2 of its coefficients, `dual_coef_`, which needs no positive semidefinite kernel.
     laplacian_weight : float
-        Weight of the mean of (f(a) - f(b))^2 over neighbours a, b, with or without labels: neighbouring rows
+        Weight of the mean of (f(a) - f(b))^2 over neighbors a, b, with or without labels: neighboring rows
         should have similar scores.
     n_neighbors : int
-        Number of neighbours of each row, by Euclidean distance, or by that of a precomputed kernel.
+        Number of neighbors of each row, by Euclidean distance, or by that of a precomputed kernel.
     class_weight : "balanced", dict or None
         Factors of the weights of the slacks, per class; "balanced" gives all classes the same total weight.
     kernel : "linear", "precomputed", any kernel of scikit-learn, or callable
@@ -486,7 +486,7 @@ class HullRanker(BaseHullRanker, HullParameters, Strength):
         y : array of shape (n_rows,), or Preferences from `Preferences.from_order`
             The class of each row, of any type that `order` can refer to. Rows without a label (NaN or None)
             count in the Laplacian only.
-        unlabelled : array, sparse matrix or frame of shape (n_more, n_features), optional
+        unlabeled : array, sparse matrix or frame of shape (n_more, n_features), optional
             Additional rows without labels.
         sample_weight : array of shape (n_rows,), optional
             The weight of each row's slack.
@@ -573,7 +573,7 @@ class HullRankerCV(ChoosesAlpha, BaseHullRanker, HullParameters, Comparison, Can
 
         Parameters
         ----------
-        X, y, unlabelled, sample_weight :
+        X, y, unlabeled, sample_weight :
             As for `HullRanker.fit`; rows without a label are used in the final fit only.
         validation : tuple (X, y), optional
             Validation rows for the choice of alpha, instead of folds; the model is fitted to X only.

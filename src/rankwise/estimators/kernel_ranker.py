@@ -66,7 +66,7 @@ def basis_rows(n_rows: int) -> int:
 
 @dataclass(eq=False, repr=False)
 class KernelRanker(PairProbability, BaseRanker, KernelRankerParameters):
-    """Minimise the mean over pairs of l(f(better) - f(worse)) + alpha ||f||^2, f in the span of a kernel.
+    """Minimize the mean over pairs of l(f(better) - f(worse)) + alpha ||f||^2, f in the span of a kernel.
 
     The kernel, such as exp(-gamma sum abs(s x - s z)), learns the scale s of each feature, its width gamma
     and alpha from gradients and held-out rows, so that no parameter has to be tuned. It is
@@ -190,7 +190,7 @@ class KernelRanker(PairProbability, BaseRanker, KernelRankerParameters):
         Parameters
         ----------
         X : array, sparse matrix or frame of shape (n_rows, n_features)
-            Frames may hold words, categories, booleans, dates and missing values; arrays may hold NaN.
+            Frames may hold strings, categories, booleans, dates and missing values; arrays may hold NaN.
         y : array of shape (n_rows,) or Preferences
             Labels, higher is better; or explicit preferences among the rows.
         qid : array of shape (n_rows,), optional

@@ -44,7 +44,7 @@ class BaseRankLogistic(SelectsFeatures, PairProbability, LinearInference, Pairwi
     ) -> Self:
         """Divide the function by the temperature that fits held-out rows.
 
-        The temperature minimises the mean of log(1 + exp(-(f(better) - f(worse)) / T)) over the pairs of
+        The temperature minimizes the mean of log(1 + exp(-(f(better) - f(worse)) / T)) over the pairs of
         these rows, with the weights of the objective: see `fit_temperature`. It corrects
         probabilities that the penalty made underconfident, or the fit to the training rows overconfident.
         No order changes. `temperature_` is the product of all such divisors.
@@ -71,7 +71,7 @@ class BaseRankLogistic(SelectsFeatures, PairProbability, LinearInference, Pairwi
 
 @dataclass(eq=False, repr=False)
 class RankLogistic(BaseRankLogistic, Running, WarmStart, PairwiseParameters, Strength):
-    """Minimise the mean over pairs of log(1 + exp(-(f(better) - f(worse)))) + alpha ||f||^2.
+    """Minimize the mean over pairs of log(1 + exp(-(f(better) - f(worse)))) + alpha ||f||^2.
 
     The model gives the probability of each order: P(a above b) = 1 / (1 + exp(f(b) - f(a))), the model of
     Bradley and Terry (1952) with features, and the loss of RankNet (Burges et al. 2005). All pairs count,

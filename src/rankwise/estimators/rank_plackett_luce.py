@@ -122,11 +122,11 @@ class BaseRankPlackettLuce(SelectsFeatures, LinearInference, PairwiseRanker):
 @described_as(RankLogistic)
 @dataclass(eq=False, repr=False)
 class RankPlackettLuce(BaseRankPlackettLuce, Running, WarmStart, ListParameters, Strength):
-    """Minimise the mean over choices of log(sum of exp(f(row) - f(chosen))) + alpha ||f||^2.
+    """Minimize the mean over choices of log(sum of exp(f(row) - f(chosen))) + alpha ||f||^2.
 
     In each query the rows are chosen one after the other: row i with the probability exp(f(x_i)) / sum of
     exp(f(x_j)) over the rows that remain, those with the label of i or a lower one. This is the model of
-    Plackett (1975) and Luce (1959), whose likelihood ListMLE maximises. Rows with the lowest label of a query
+    Plackett (1975) and Luce (1959), whose likelihood ListMLE maximizes. Rows with the lowest label of a query
     are never chosen, so that labels of 3, 2, 1, 0, 0, 0 are a top-3 list. The result is certified: the
     objective is within `gap_` of the optimum.
 

@@ -1,4 +1,4 @@
-"""Regularised least squares for ranking."""
+"""Regularized least squares for ranking."""
 
 from __future__ import annotations
 
@@ -204,7 +204,7 @@ class BaseRankRLS(SelectsFeatures, LinearInference):
 
 @dataclass(eq=False, repr=False)
 class RankRLS(BaseRankRLS, LeastSquaresParameters, Strength):
-    """Ranking by least squares: minimise the mean over pairs of (t - f(better) + f(worse))^2 + alpha ||f||^2.
+    """Ranking by least squares: minimize the mean over pairs of (t - f(better) + f(worse))^2 + alpha ||f||^2.
 
     The target difference t of a pair is the difference of its labels with `cost="magnitude"`, equation (21)
     of Pahikkala et al. (2009), and 1 with `cost="unit"`, equation (20); `cost="relative"`, equation (22),
@@ -222,9 +222,9 @@ class RankRLS(BaseRankRLS, LeastSquaresParameters, Strength):
         Strength of the penalty, the same for all outputs or one for each; "auto" is the choice of
         `RankRLSCV`, kept as `alpha_`; "learned", with `gamma="learned"`,
         is the best on held-out rows. Pahikkala et al. sum over pairs:
-        with one ranking, or under `average="pairs"`, their lambda is `alpha` times the normaliser, which is
+        with one ranking, or under `average="pairs"`, their lambda is `alpha` times the normalizer, which is
         the number of untied pairs or, with ties kept, m^2 / 2 (the sum over queries of m_q^2 / 2). Under
-        `average="queries"` with R queries that have pairs it is `alpha` R, where a pair weighs 1 / normaliser
+        `average="queries"` with R queries that have pairs it is `alpha` R, where a pair weighs 1 / normalizer
         of its query.
         RLScore's GlobalRankRLS keeps ties and has regparam = `alpha` m^2 / 2; its QueryRankRLS has regparam =
         `alpha` m / 2 if all queries have the same size, and weighs them by their size otherwise.
@@ -254,7 +254,7 @@ class RankRLS(BaseRankRLS, LeastSquaresParameters, Strength):
     average : "queries" or "pairs"
         The mean over queries of each query's mean, or the mean over all pairs.
     ties : "keep" or "drop"
-        With "keep", the mean is over all pairs of rows of a query, tied ones with target 0: the normaliser is
+        With "keep", the mean is over all pairs of rows of a query, tied ones with target 0: the normalizer is
         half the square of the sum of weights, so that a repeated row equals a doubled weight, and every
         query with two rows of positive weight counts. With "drop", the mean is over untied pairs. It matters
         for `cost="magnitude"` with labels alone: other costs always drop ties.

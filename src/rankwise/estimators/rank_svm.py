@@ -32,7 +32,7 @@ class RankSVM(
     Loss,
     Strength,
 ):
-    """Ranking SVM: minimise the mean over pairs of l(f(better) - f(worse)) + alpha ||f||^2.
+    """Ranking SVM: minimize the mean over pairs of l(f(better) - f(worse)) + alpha ||f||^2.
 
     The loss of a difference d is max(0, 1 - d) for `loss="hinge"` (equation (4) of Airola et al. 2011) and
     its square for `loss="squared_hinge"`. All pairs count, none is sampled, and the result is certified: the
@@ -168,7 +168,7 @@ class RankSVMCV(
     descents of all folds share every pass over the rows, of which none is copied. Otherwise, if kinks of the
     loss stop a descent, or with any `solver` but "auto", each fit is certified to three times `tol`, and
     the cutting planes of the hinge are shared by all alphas. For explicit pairs with 32 features or more,
-    whose hinge has `solver="interior-point"` by default, these fits minimise a `HuberHinge(width=0.25)`,
+    whose hinge has `solver="interior-point"` by default, these fits minimize a `HuberHinge(width=0.25)`,
     which takes a quarter of the time. The final model is certified to `tol` in any case, for the loss
     itself.
 

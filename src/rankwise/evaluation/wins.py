@@ -325,7 +325,7 @@ class _Pairs:
         return WinStatistic(name, above / below, float(low), float(high), log.p_value())
 
     def _estimate(self, value: float, influence: FloatVector) -> Estimate:
-        """Return the estimate over units, given the influences of patients, centred by sample of patients."""
+        """Return the estimate over units from the influences of patients, centered by sample."""
         patients = ~self.of_stratum
         sample = self.sample[patients]
         size = np.maximum(np.bincount(sample, minlength=1), 1)

@@ -29,7 +29,7 @@ class JudgeRow(NamedTuple):
     slope : Effect
         beta_k: 1 for an average judge, 0 for one who votes at random, below 0 for one against the rest.
     order_effect : Effect or None
-        h_k, in favour of the item named first; None if `fit` had no `outcome`.
+        h_k, in favor of the item named first; None if `fit` had no `outcome`.
     """
 
     judge: Any
