@@ -218,7 +218,7 @@ def test_the_alpha_of_the_least_log_loss(tmp_path, capsys):
             "3",
             "--tol",
             "1e-9",
-            "--scoring",
+            "--metric",
             scoring,
         ]
         assert main(["tune", rows, "--method", "rank-logistic", *options, "--json"]) == 0
@@ -226,7 +226,7 @@ def test_the_alpha_of_the_least_log_loss(tmp_path, capsys):
         np.testing.assert_allclose(told["errors"], search.cv_errors_, atol=1e-6)
         assert (told["best_alpha"], told["scoring"]) == (search.alpha_, search.scoring)
     assert "pair log loss" in Page(Report(model, X, y, qid).to_html()).words
-    assert main(["tune", rows, "--scoring", "log-loss"]) == 2
+    assert main(["tune", rows, "--metric", "log-loss"]) == 2
     assert "--metric log-loss cannot be used with --method rank-svm" in capsys.readouterr().err
     with pytest.raises(ValueError, match=r"scoring must be among error, ndcg.*; got 'x'"):
         RankLogisticCV(scoring="x").fit(X, y, qid=qid)

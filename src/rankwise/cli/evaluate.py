@@ -57,8 +57,7 @@ def add_parser(commands: Any) -> None:
     )
     add_measure_options(parser)
     parser.add_argument("--per-query", action="store_true", help="add a row per query")
-    arguments.add_survival_option(parser)
-    arguments.add_data_options(parser)
+    arguments.add_survival_option(arguments.add_data_options(parser))
     add_run_options(parser, positionals)
     add_dask_option(parser)
 

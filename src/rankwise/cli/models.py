@@ -14,7 +14,7 @@ from sklearn.preprocessing import MaxAbsScaler, MinMaxScaler, StandardScaler
 
 from rankwise import estimators
 from rankwise.cli.arguments import UsageError
-from rankwise.cli.model_options import choices_of, declared_options, methods
+from rankwise.cli.model_options import choices_of, declared_options, methods, taking_margins
 from rankwise.core.pipelines import has_probabilities
 from rankwise.data.query_scaler import QueryScaler
 from rankwise.distributed import fit_steps
@@ -179,7 +179,7 @@ def recipe_of(options: argparse.Namespace) -> Recipe:
     given |= {name: value for name, value in always.items() if name in known}
     undefined = "skip" if options.undefined is None else options.undefined
     scoring = scoring_of(options, kind(**given))
-    if "early_stopping" in known and options.scoring is not None:
+    if "early_stopping" in known and options.metric is not None:
         given["scoring"] = scoring  # of the held-out rows that end a fit
     return Recipe(options.method, given, options.scale, scoring, undefined)
 
@@ -223,21 +223,21 @@ def check_preferences(options: argparse.Namespace, name: str) -> None:
     if options.scale in QUERY_SCALES or options.pair_weight is not None:
         raise UsageError(f"--{name} cannot be used with --scale query-... or --pair-weight.")
     if getattr(options, "margin", None) is not None and not kind.takes_margins:
-        able = [method for method, other in methods().items() if other.takes_margins]
         raise UsageError(
-            f"--margin is for --method {' or '.join(able)}; {options.method} takes no size of a preference."
+            f"--margin is for --method {' or '.join(taking_margins())}; {options.method} takes no size of a "
+            "preference."
         )
 
 
 def scoring_of(options: argparse.Namespace, ranker: Any) -> str:
     """Return the measure for the choice of alpha, by default that of the CV class of the method."""
     default = getattr(estimators, ranker.searching, ranker).default_scoring
-    if options.scoring is None:
+    if options.metric is None:
         return str(default)
-    scoring = options.scoring.replace("-", "_")
+    scoring = options.metric.replace("-", "_")
     is_of_method = {"distance": default == "distance", "log_loss": has_probabilities(ranker)}
     if not is_of_method.get(scoring, True):
-        raise UsageError(f"--metric {options.scoring} cannot be used with --method {options.method}.")
+        raise UsageError(f"--metric {options.metric} cannot be used with --method {options.method}.")
     if scoring == "distance":
         return scoring
     try:

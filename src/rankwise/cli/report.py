@@ -116,8 +116,7 @@ def add_parser(commands: Any) -> None:
     parser.add_argument(
         "--seed", type=arguments.WHOLE, default=0, help="random seed of the resamples (default: 0)"
     )
-    arguments.add_survival_option(parser)
-    arguments.add_data_options(parser)
+    arguments.add_survival_option(arguments.add_data_options(parser))
     add_id_option(parser)
     add_slice_option(parser)
 

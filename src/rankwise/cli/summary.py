@@ -61,8 +61,7 @@ def add_parser(commands: Any) -> None:
     parser.add_argument("data", nargs="+", help="files with the rows and labels of the training")
     add_inference_options(parser)
     parser.add_argument("--debias", action="store_true", help="remove most of the bias by the penalty")
-    arguments.add_survival_option(parser)
-    arguments.add_data_options(parser)
+    arguments.add_survival_option(arguments.add_data_options(parser))
 
 
 def add_cluster_option(parser: argparse.ArgumentParser) -> None:

@@ -24,8 +24,8 @@ from rankwise.io.table_formats import NotNumbersError
 EXAMPLE = """  rankwise train train.txt -o model.json --alpha 0.001
   rankwise train train.txt.gz -o model.json --tune --scale standard
   rankwise train train.csv -o model.json --label grade --qid query --method rank-rls
-  rankwise train wines.csv -o model.json --label rating --method boosted     (words, dates and gaps)
-  rankwise train wines.csv -o model.json --label rating --method kernel      (no parameter to tune)
+  rankwise train wines.csv -o model.json --label rating --method boosted    (strings, dates, missing values)
+  rankwise train wines.csv -o model.json --label rating --method kernel     (no parameter to tune)
   rankwise train wines.csv -o model.json --label rating --method auto --time 60   (tries several models)
   rankwise train patients.csv -o model.json --survival months,died --qid hospital
   rankwise train answers.parquet -o model.json --pairs chosen_,rejected_ --qid prompt
@@ -46,35 +46,19 @@ def add_parser(commands: Any) -> None:
         "Learn to rank from svmlight/LETOR files (plain or .gz, .bz2, .xz, .zst; - is standard input), CSV "
         "or Parquet, and write the model. A long training writes checkpoints beside the model.",
         EXAMPLE,
+        help_levels="METHOD|all",
     )
     parser.set_defaults(reads=("data", "valid", "calibrate"), writes=("output",), checkpoints=True)
     parser.add_argument("data", nargs="+", help="files with the training rows")
-    parser.add_argument("-o", "--output", required=True, help="file of the model")
-    strength = parser.add_mutually_exclusive_group()
-    strength.add_argument(
-        "--alpha", type=arguments.POSITIVE, help="strength of the penalty (default: 0.001; curve: chosen)"
-    )
-    strength.add_argument(
-        "--tune",
-        action="store_true",
-        help="choose alpha (boosted: the size of the trees or, with --n-estimators, their number) by "
-        "cross-validation over queries",
-    )
-    model_options.add_selection_options(parser)
-    parser.add_argument(
-        "--calibrate",
-        nargs="+",
-        metavar="DATA",
-        help="files with held-out rows to which the temperature of the probabilities is fitted "
-        "(rank-logistic)",
-    )
-    model_options.add_checkpoint_options(parser)
-    model_options.add_model_options(parser, more=("auto",))
-    arguments.add_survival_option(parser)
-    arguments.add_pairs_options(parser)
-    arguments.add_data_options(parser, width=True)
-    add_dask_option(parser)
+    parser.add_argument("-o", "--output", required=True, metavar="FILE", help="file of the model")
+    model_options.add_model_options(parser, more=("auto",), fits=True)
     add_auto_options(parser)
+    model_options.add_selection_options(parser)
+    model_options.add_checkpoint_options(parser)
+    add_dask_option(parser)
+    data = arguments.add_data_options(parser, width=True)
+    arguments.add_survival_option(data)
+    model_options.add_pairs_options(data)
     add_click_options(parser)
 
 
@@ -83,7 +67,7 @@ def run(options: argparse.Namespace, console: Console) -> None:
     check_auto_options(options)
     if options.method == "auto":
         return search(options, console)
-    if options.scoring is not None and not (options.tune or ends_early(options)):
+    if options.metric is not None and not (options.tune or ends_early(options)):
         raise UsageError("--metric is for the choice of alpha; use it with --tune.")
     check_data_options(options)
     check_dask_options(options)
