@@ -324,7 +324,7 @@ def test_two_models_are_compared_by_paired_tests(folder, parts, tmp_path, capsys
     (tmp_path / "b.txt").write_text("".join(f"{score}\n" for score in noise))
     scores = load_model(folder / "model.json").predict(X)
     a, b = (reference_metrics.ranking_error(y, s, qid) for s in (scores, noise))
-    evaluate = ["evaluate", folder / "model.json", folder / "test.txt", "--against", tmp_path / "b.txt"]
+    evaluate = ["evaluate", folder / "model.json", folder / "test.txt", "--compare", tmp_path / "b.txt"]
     first = run(capsys, *evaluate)["differences"][0]
     assert first["measure"] == "error"
     assert first["p"] == pytest.approx(compare_values({"a": a, "b": b}).differences[0].p)

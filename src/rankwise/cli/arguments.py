@@ -174,7 +174,7 @@ WHOLE = value(whole_number, "an integer of at least 0")
 FOLDS = value(fold_count, "an integer of at least 2")
 THREADS = value(thread_count, "an integer of at least 1, or -1 for all cores")
 LEVEL = value(level, "a number between 0 and 1")
-GAMMA = value(gamma, "a positive number or the word scale, median, learned or learned-matrix")
+GAMMA = value(gamma, "a positive number, scale, median, learned or learned-matrix")
 NUMBERS = value(numbers, "positive numbers separated by commas")
 RATIOS = value(ratios, "a number from 0 to 1, or several separated by commas")
 PART = value(part, "a number above 0 and at most 0.5")
@@ -246,8 +246,8 @@ def add_survival_option(group: Any) -> None:
         type=value(column_pair, "two names of columns, separated by a comma"),
         metavar="TIME,EVENT",
         help=common(
-            "columns of the survival time and of the event (1) or censoring (0), in place of --label; a "
-            "higher score means a longer survival, and --qid names strata"
+            "columns of the survival time and of the event (1) or censoring (0), instead of --label; a "
+            "higher score means longer survival, and --qid names strata"
         ),
     )
 
@@ -260,11 +260,11 @@ def column_pair(text: str) -> tuple[str, str]:
 
 def add_data_options(parser: Any, *, width: bool = False) -> Any:
     """Add the group of options of data files and return it; `width` adds the options of trainings."""
-    group = parser.add_argument_group("data", f"Tables are files in {TABLES}, by their suffixes.")
+    group = parser.add_argument_group("data", f"Tables are files in {TABLES}, recognized by their suffixes.")
     group.add_argument("--label", metavar="COLUMN", help=common("column of the labels (tables)"))
     group.add_argument("--qid", metavar="COLUMN", help=common("column of the query of each row (tables)"))
     lists = {
-        "categories": "the labels from the lowest to the highest, if they are strings (tables)",
+        "grades": "the labels from the lowest to the highest, if they are strings (tables)",
         "features": common(
             "columns of the features (tables; default: those of the model, or all other columns)"
         ),
@@ -279,9 +279,9 @@ def add_data_options(parser: Any, *, width: bool = False) -> Any:
         group.add_argument(f"--{name}", type=names, metavar="A,B,...", help=text)
     group.add_argument(
         "--sep",
-        type=value(separator, "one character that is no letter or digit, or the word tab"),
+        type=value(separator, "one character that is not a letter or digit, or tab"),
         metavar="CHARACTER",
-        help="separator of the fields of CSV files (default: comma, or semicolon by the header)",
+        help="field separator of CSV files, or tab (default: comma, or semicolon if the header contains it)",
     )
     group.add_argument("--zero-based", action="store_true", help="feature numbers begin at 0 (svmlight)")
     if width:
@@ -305,14 +305,14 @@ class Combination(NamedTuple):
 
 
 OF_MODELS = (
-    "model against at relevant_at gain undefined survival label qid categories features sep zero_based dask"
+    "model compare at relevant_at gain undefined survival label qid grades features sep zero_based dask"
 )
 COMBINATIONS = (
     Combination("survival pairs clicked", excludes="label", reason="which it replaces"),
     Combination("pairs clicked", excludes="survival"),
-    Combination("clicked", excludes="pairs dask calibrate categories valid"),
-    Combination("survival pairs", excludes="calibrate dask", commands="train tune"),
-    Combination("categories", excludes="dask", reason="which reads labels as numbers", commands="train tune"),
+    Combination("clicked", excludes="pairs dask calibration_data grades valid"),
+    Combination("survival pairs", excludes="calibration_data dask", commands="train tune"),
+    Combination("grades", excludes="dask", reason="which reads labels as numbers", commands="train tune"),
     Combination("exclude", excludes="features", reason="which names all features"),
     Combination("margin", needs="pairs"),
     Combination("position impression document propensity clip", needs="clicked"),

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 PREFERENCES = ("simple", "best", "blend")
 # Options of `train` that choose or run one model, besides its parameters.
-OF_ONE_MODEL = ("alpha", "alphas", "valid", "calibrate", "dask", "undefined", "clicked")
+OF_ONE_MODEL = ("alpha", "alphas", "valid", "calibration_data", "dask", "undefined", "clicked")
 
 
 def add_auto_options(parser: Any) -> None:

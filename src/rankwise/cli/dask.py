@@ -27,9 +27,9 @@ def add_dask_option(parser: Any) -> None:
         const=LOCAL,
         metavar="ADDRESS",
         help=common(
-            "keep the rows on the workers of a Dask scheduler at this address or of a cluster on this "
-            "machine (without an address), or read them again in each round (threads); files may be given by "
-            "a pattern in quotes, and each is a partition"
+            "keep the rows on the workers of the Dask scheduler at this address or, without an address, of a "
+            "cluster on this machine; or read the files again in each round (threads). Each file is a "
+            "partition; a pattern in quotes may name them"
         ),
     )
 

@@ -94,7 +94,8 @@ def add_model_options(parser: Any, more: tuple[str, ...] = (), *, fits: bool = F
         "--method",
         choices=(*methods(), *more),
         default="rank-svm",
-        help=common("estimator (default: %(default)s)"),
+        metavar="METHOD",
+        help=common(f"estimator: {', '.join((*methods(), *more))} (default: %(default)s)"),
     )
     if fits:
         _add_fit_options(group)
@@ -145,7 +146,7 @@ def _add_fit_options(group: Any) -> None:
         ),
     )
     group.add_argument(
-        "--calibrate",
+        "--calibration-data",
         nargs="+",
         metavar="DATA",
         help=special(
@@ -225,15 +226,16 @@ def add_selection_options(parser: Any) -> None:
             having("one_standard_error", searching=True),
         ),
     )
-    group.add_argument("--folds", type=FOLDS, default=5, help="number of folds of queries (default: 5)")
+    group.add_argument(
+        "--folds", type=FOLDS, default=5, metavar="INTEGER", help="number of folds of queries (default: 5)"
+    )
     group.add_argument(
         "--metric",
         metavar="NAME",
         help=common(
-            "metric for the choice of alpha: error, concordance, ndcg@10, ndcg, map, mrr, p@5, tau or, "
-            "with rank-logistic, log-loss and, with ordinal-svm, distance, the mean absolute error of "
-            "predicted ranks (default: log-loss for rank-logistic, distance for ordinal-svm, error for the "
-            "others)"
+            "metric for the choice of alpha: error, concordance, ndcg@10, ndcg, map, mrr, p@5, tau; log-loss "
+            "(the default of rank-logistic); distance, the mean absolute error of predicted ranks (the "
+            "default of ordinal-svm; other methods: error)"
         ),
     )
     _add_validation_options(group)
@@ -244,15 +246,15 @@ def _add_validation_options(group: Any) -> None:
         "--undefined",
         type=NUMBER,
         metavar="VALUE",
-        help="value of ndcg, map and mrr for a query without relevant rows; 0 is LETOR's convention "
+        help="value of NDCG, MAP and MRR for a query without relevant rows; 0 is LETOR's convention "
         "(default: the query is omitted)",
     )
     group.add_argument(
         "--valid",
         nargs="+",
         metavar="DATA",
-        help="files with validation rows: for the choice of alpha by --tune, in place of folds, or of the "
-        "number of boosted trees",
+        help="files with validation rows, which replace the folds of --tune or choose the number of boosted "
+        "trees",
     )
 
 
@@ -263,9 +265,9 @@ def add_pairs_options(group: Any) -> None:
         type=value(column_pair, "two prefixes of columns, separated by a comma"),
         metavar="CHOSEN,REJECTED",
         help=common(
-            "prefixes of the columns of the preferred and of the other row of a pair, in place of --label: "
-            "with chosen_,rejected_ the feature x is in chosen_x and rejected_x; --qid names what pairs have "
-            "in common, such as a prompt"
+            "prefixes of the columns of the preferred and the other row of a pair, instead of --label: with "
+            "chosen_,rejected_ the feature x is in chosen_x and rejected_x; --qid names groups of pairs, "
+            "such as a prompt"
         ),
     )
     able = taking_margins()
@@ -286,5 +288,5 @@ def add_checkpoint_options(parser: Any) -> None:
         type=SECONDS,
         default=60.0,
         metavar="SECONDS",
-        help="interval of checkpoints, in a file with the name of the model and .checkpoint (default: 60)",
+        help="interval of checkpoints, which are written to MODEL.checkpoint (default: 60)",
     )

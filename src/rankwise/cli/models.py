@@ -166,8 +166,8 @@ def recipe_of(options: argparse.Namespace) -> Recipe:
                 f"--{shown} must be one of {', '.join(choices)} with --method {options.method}; got {value}."
             )
         given[name] = value.replace("-", "_") if choices else value
-    if options.categories is not None and "categories" in known:
-        given["categories"] = options.categories
+    if options.grades is not None and "categories" in known:
+        given["categories"] = options.grades
     if not kind.searching and getattr(options, "tune", True):  # the command `tune` has no such option
         raise UsageError(
             f"--method {options.method} chooses alpha in its fit; use `rankwise train` without --tune."
@@ -186,19 +186,19 @@ def recipe_of(options: argparse.Namespace) -> Recipe:
 
 def take_order(options: argparse.Namespace) -> None:
     """Replace the order of classes in the options by edges between labels."""
-    edges, categories = options.order, options.categories
+    edges, categories = options.order, options.grades
     if categories is not None and len(set(categories)) < max(2, len(categories)):
-        raise UsageError("--categories must be two or more distinct words.")
+        raise UsageError("--grades must be two or more distinct strings.")
     if isinstance(edges, list):
         named = list(dict.fromkeys(name for edge in edges for name in edge))
         try:
             if categories is None:
                 options.order = [(float(high), float(low)) for high, low in edges]
         except ValueError:  # words of a table, which are the categories
-            options.categories = named
+            options.grades = named
         unknown = [name for name in named if categories is not None and name not in categories]
         if unknown:
-            raise UsageError(f"--order has the class {unknown[0]}, which is not in --categories.")
+            raise UsageError(f"--order has the class {unknown[0]}, which is not in --grades.")
     elif categories is not None and "order" in ranker_class(options.method)().get_params(deep=False):
         options.order = edges_of(edges or "chain", categories)
 

@@ -31,7 +31,7 @@ EXAMPLE = """  rankwise train train.txt -o model.json --alpha 0.001
   rankwise train answers.parquet -o model.json --pairs chosen_,rejected_ --qid prompt
   rankwise train log.csv -o model.json --clicked click --position rank --qid query --document doc
   rankwise train train.txt -o model.json --resume        (continue after Ctrl-C or a crash)
-  rankwise train 'part-*.txt.gz' -o model.json --dask    (more rows than memory)
+  rankwise train 'part-*.txt.gz' -o model.json --dask    (data larger than memory)
 """
 
 
@@ -44,11 +44,11 @@ def add_parser(commands: Any) -> None:
         run,
         "fit a model to data files",
         "Learn to rank from svmlight/LETOR files (plain or .gz, .bz2, .xz, .zst; - is standard input), CSV "
-        "or Parquet, and write the model. A long training writes checkpoints beside the model.",
+        "or Parquet, and write the model. Long runs write checkpoints beside the model.",
         EXAMPLE,
         help_levels="METHOD|all",
     )
-    parser.set_defaults(reads=("data", "valid", "calibrate"), writes=("output",), checkpoints=True)
+    parser.set_defaults(reads=("data", "valid", "calibration_data"), writes=("output",), checkpoints=True)
     parser.add_argument("data", nargs="+", help="files with the training rows")
     parser.add_argument("-o", "--output", required=True, metavar="FILE", help="file of the model")
     model_options.add_model_options(parser, more=("auto",), fits=True)
@@ -73,9 +73,9 @@ def run(options: argparse.Namespace, console: Console) -> None:
     check_dask_options(options)
     check_validation(options)
     recipe = recipe_of(options)
-    if options.calibrate is not None and not hasattr(recipe.ranker(), "calibrate"):
+    if options.calibration_data is not None and not hasattr(recipe.ranker(), "calibrate"):
         raise UsageError(
-            f"--calibrate cannot be used with --method {options.method}, which has no probabilities."
+            f"--calibration-data cannot be used with --method {options.method}, which has no probabilities."
         )
     check_output(options.output)
     with dask_client(options, console):
@@ -84,7 +84,7 @@ def run(options: argparse.Namespace, console: Console) -> None:
         reading = perf_counter() - start
         require_rows(data)
         outcome = learn(options, console, recipe, data, options.tune)
-        if options.calibrate is not None:
+        if options.calibration_data is not None:
             calibrate(outcome, data, options)
         values = training_report.report_values(options, data, outcome, reading)
     save(options, data, outcome)
@@ -115,12 +115,12 @@ def read_rows(options: argparse.Namespace) -> Any:
     try:
         return read_partitions(options)
     except NotNumbersError as error:
-        raise ValueError(f"{error} --dask takes numbers without gaps; train without it.") from None
+        raise ValueError(f"{error} --dask takes numbers without missing values; train without it.") from None
 
 
 def calibrate(outcome: Any, data: Any, options: argparse.Namespace) -> None:
     """Fit the temperature to held-out rows, which are read like the training rows."""
-    given = {"data": options.calibrate, "features": data.feature_names or options.features}
+    given = {"data": options.calibration_data, "features": data.feature_names or options.features}
     given["as_text"] = data.kinds is not None
     rows = read_data(argparse.Namespace(**(vars(options) | given)), known=int(outcome.ranker.n_features_in_))
     X = before_last_step(outcome.model, dense_if_shifted(outcome.model, rows_like(data, rows)), rows.qid)

@@ -29,9 +29,9 @@ def add_parser(commands: Any) -> None:
         "data [data ...] [-o model] [options]",
         run,
         "compare alphas by cross-validation",
-        "Print a measure of each alpha (boosted: size of the trees or, with --n-estimators, their number) on "
-        "held-out queries, mean and standard deviation over folds: that of --metric, by default the ranking "
-        "error, for rank-logistic the log loss of a pair, and for ordinal-svm the mean absolute error of "
+        "Print a metric of each alpha (boosted: size of the trees or, with --n-estimators, their number) on "
+        "held-out queries, with its mean and standard deviation over folds. The default is the ranking "
+        "error, for rank-logistic the log loss of pairs, and for ordinal-svm the mean absolute error of "
         "predicted ranks.",
         EXAMPLE,
         help_levels="METHOD|all",
