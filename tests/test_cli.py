@@ -3,6 +3,7 @@
 import gc
 import gzip
 import json
+import re
 import shlex
 import signal
 from pathlib import Path
@@ -19,6 +20,7 @@ from commands import run
 from rankwise import HullRanker, OrdinalSVM, RankRLS, RankSVM, RankSVMCV
 from rankwise.cli import main as cli_main
 from rankwise.cli.main import COMMANDS, build_parser, main, named
+from rankwise.cli.model_options import declared_options, methods
 from rankwise.cli.output import Progress
 from rankwise.cli.svm_rank import classify, learn
 from rankwise.datasets import make_ranking, make_search
@@ -322,7 +324,7 @@ def test_two_models_are_compared_by_paired_tests(folder, parts, tmp_path, capsys
     (tmp_path / "b.txt").write_text("".join(f"{score}\n" for score in noise))
     scores = load_model(folder / "model.json").predict(X)
     a, b = (reference_metrics.ranking_error(y, s, qid) for s in (scores, noise))
-    evaluate = ["evaluate", folder / "model.json", folder / "test.txt", "--against", tmp_path / "b.txt"]
+    evaluate = ["evaluate", folder / "model.json", folder / "test.txt", "--compare", tmp_path / "b.txt"]
     first = run(capsys, *evaluate)["differences"][0]
     assert first["measure"] == "error"
     assert first["p"] == pytest.approx(compare_values({"a": a, "b": b}).differences[0].p)
@@ -633,19 +635,86 @@ def test_every_help_has_an_example(capsys):
         with pytest.raises(SystemExit) as exit:
             build_parser().parse_args([command, "--help"])
         assert exit.value.code == 0
-        assert f"example:\n  rankwise {command} " in capsys.readouterr().out
+        assert f"examples:\n  rankwise {command} " in capsys.readouterr().out
 
 
 def test_only_the_command_that_is_named_is_built(capsys):
     assert named(["train", "evaluate"]) == ["train"]
-    for arguments in ([], ["--help"], ["trian"], ["--version", "train"]):
+    for arguments in ([], ["--help"], ["--version", "train"]):
         assert named(arguments) == COMMANDS
     (parsers,) = [action for action in build_parser()._actions if isinstance(action.choices, dict)]
     assert list(parsers.choices) == list(COMMANDS)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "usage", "message"),
+    [
+        (["trian"], "[-h] [--version]", "rankwise: error: 'trian' is no command; did you mean 'train'?"),
+        (
+            ["fit"],
+            "[-h] [--version]",
+            "rankwise: error: 'fit' is no command; the commands are train, predict,",
+        ),
+        (
+            ["predict", "m.json", "rows.txt", "--at", "3"],
+            "predict model data",
+            "rankwise predict: error: '--at' is no option of rankwise predict\n",
+        ),
+        (
+            ["train", "rows.txt", "-o", "m.json", "--lable=grade"],
+            "train data",
+            "rankwise train: error: '--lable' is no option of rankwise train; did you mean '--label'?",
+        ),
+        (
+            ["export", "m.json", "more.json", "-o", "m.sql", "--format", "sql"],
+            "export model",
+            "rankwise export: error: unexpected argument 'more.json'\n",
+        ),
+        (["train", "--help", "tree"], "train data", "error: --help takes auto, boosted, curve,"),
+    ],
+)
+def test_a_wrong_word_is_refused_with_a_suggestion_and_the_usage_of_its_command(
+    arguments, usage, message, capsys
+):
     with pytest.raises(SystemExit) as exit:
-        main(["trian"])
+        main(arguments)
     assert exit.value.code == 2
-    assert "'leaderboard'" in capsys.readouterr().err  # all commands are choices
+    said = capsys.readouterr().err
+    assert said.startswith(f"usage: rankwise {usage}")
+    assert message in said
+
+
+def help_of(capsys, *arguments):
+    with pytest.raises(SystemExit) as exit:
+        main([*arguments])
+    assert exit.value.code == 0
+    return capsys.readouterr().out
+
+
+def options_in(text):
+    return set(re.findall(r"^  (?:-\w.*, )?(--[\w-]+)", text, re.MULTILINE))
+
+
+@pytest.mark.parametrize("command", ["train", "tune", "leaderboard"])
+def test_help_has_levels(command, capsys):
+    short, full = help_of(capsys, command, "--help"), help_of(capsys, command, "--help", "all")
+    assert short.index("examples:") < short.index("options:")
+    assert 12 <= len(options_in(short)) <= 20
+    assert options_in(short) < options_in(full)
+    assert f"all options: rankwise {command} --help all" in short
+    (parsers,) = [action for action in build_parser([command])._actions if isinstance(action.choices, dict)]
+    names = {name for action in parsers.choices[command]._actions for name in action.option_strings}
+    assert options_in(full) == {name for name in names if name.startswith("--")}
+
+
+def test_every_option_of_a_method_is_in_its_help(capsys):
+    for method, kind in methods().items():
+        shown = options_in(help_of(capsys, "train", "--help", method))
+        own = {f"--{name.replace('_', '-')}" for name, of in declared_options().items() if method in of}
+        assert own <= shown
+        assert ("--alpha" in shown) == hasattr(kind(), "alpha")
+    assert options_in(help_of(capsys, "train", "--help", "auto")) >= {"--time", "--prefer"}
+    assert "(default: 0.05)" in help_of(capsys, "train", "--help", "boosted")
 
 
 @pytest.mark.parametrize("collects", [True, False])

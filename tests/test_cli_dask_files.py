@@ -50,7 +50,7 @@ def write(folder, name, X, y, qid):
 @pytest.mark.parametrize(
     "options",
     [["model.json"], ["logistic.json", "--per-query"], ["grades.json"], ["scores.txt"],
-     ["model.json", "--against", "logistic.json"], ["scores.txt", "--against", "model.json"]],
+     ["model.json", "--compare", "logistic.json"], ["scores.txt", "--compare", "model.json"]],
     ids=" ".join,
 )  # fmt: skip
 def test_an_evaluation_is_that_of_memory(folder, parts, options, capsys):

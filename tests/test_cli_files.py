@@ -48,7 +48,7 @@ PLAYERS = "--a winner --b loser"
         "train d.txt -o ./../{folder}/d.txt",
         "train d.txt v.txt -o v.txt",
         "train d.txt --tune --valid v.txt -o v.txt",
-        "train d.txt --method rank-logistic --calibrate v.txt -o v.txt",
+        "train d.txt --method rank-logistic --calibration-data v.txt -o v.txt",
         "train [d].txt -o d.txt --dask threads",
         "train nothing.txt -o nothing.txt",
         "tune d.txt -o d.txt",

@@ -1,6 +1,7 @@
 """Tables with words, booleans, dates, gaps and an id in the commands: the same as in Python."""
 
 import datetime
+import importlib.util
 
 import numpy as np
 import pandas as pd
@@ -300,14 +301,14 @@ def test_two_models_that_read_a_column_differently(folder, tmp_path, capsys):
         "--qid",
         "region",
     ]
-    found = run(capsys, *evaluate, "--against", tmp_path / "numbers.json")
+    found = run(capsys, *evaluate, "--compare", tmp_path / "numbers.json")
     alone = run(capsys, "evaluate", tmp_path / "numbers.json", *evaluate[2:])
     assert found["models"][1]["measures"] == alone["models"][0]["measures"]
 
 
 def test_further_rows_of_a_training(folder, tmp_path, capsys):
     later = folder / "later.csv"
-    more = ["--tune", "--valid", later, "--calibrate", later, "--tol", "1e-9"]
+    more = ["--tune", "--valid", later, "--calibration-data", later, "--tol", "1e-9"]
     train(folder, "rank-logistic", tmp_path / "model.json", *map(str, more))
     table = wines(80, seed=1)
     model = load_model(tmp_path / "model.json")
@@ -362,7 +363,7 @@ def test_survival_pairs_and_labels_that_are_words(tmp_path, capsys):
     run(capsys, "evaluate", tmp_path / "m.json", tmp_path / "patients.csv", "--survival", "months,died")
     words = table.assign(grade=rng.choice(["poor", "good"], 80)).drop(columns=["months", "died"])
     words.to_csv(tmp_path / "grades.csv", index=False)
-    options = ["--label", "grade", "--categories", "poor,good", "-o", tmp_path / "m.json"]
+    options = ["--label", "grade", "--grades", "poor,good", "-o", tmp_path / "m.json"]
     for method in ("ordinal-svm", "rank-svm", "boosted"):
         assert run(capsys, "train", tmp_path / "grades.csv", *options, "--method", method)["rows"] == 80
     run(capsys, "evaluate", tmp_path / "m.json", tmp_path / "grades.csv", *options[:4])
@@ -517,3 +518,15 @@ def test_the_search_leaves_identifiers_out(loans, tmp_path, capsys):
     model = AutoRanker(budget=None, candidates=["linear"], cv=2).fit(features, frame["grade"])
     assert model.left_out_ == ["user_id", "row", "url"]
     np.testing.assert_array_equal(model.predict(features), model.predict(frame[["income", "debt"]]))
+
+
+def test_a_table_with_strings_names_the_packages_that_it_needs(tmp_path, monkeypatch, capsys):
+    find, absent = importlib.util.find_spec, ("pandas", "polars", "pyarrow")
+    monkeypatch.setattr(
+        importlib.util, "find_spec", lambda name, *more: None if name in absent else find(name, *more)
+    )
+    data = tmp_path / "rows.csv"
+    data.write_text("grade,brand\n" + "1,a\n0,b\n" * 20)
+    assert main(["train", str(data), "-o", str(tmp_path / "m.json"), "--label", "grade"]) == 1
+    said = capsys.readouterr().err
+    assert "a data frame, which needs pandas, polars or pyarrow: pip install pandas" in said

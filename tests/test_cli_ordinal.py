@@ -13,7 +13,7 @@ from rankwise.io.svmlight import dump_svmlight
 from rankwise.metrics import ndcg
 
 WORDS = ["bad", "poor", "fair", "good", "best"]  # not in the order of the alphabet
-OF_WORDS = ["--label", "grade", "--categories", ",".join(WORDS)]
+OF_WORDS = ["--label", "grade", "--grades", ",".join(WORDS)]
 KERNEL = ["--method", "ordinal-svm", "--kernel", "poly", "--degree", "2"]
 
 
@@ -166,4 +166,4 @@ def test_undefined_queries_count_as_asked(tmp_path, capsys):
     with pytest.raises(SystemExit) as ended:
         main([*map(str, command), "--undefined", "none"])
     assert ended.value.code == 2
-    assert "must be a number or the word skip" in capsys.readouterr().err
+    assert "must be a number or skip" in capsys.readouterr().err

@@ -26,7 +26,7 @@ def folder(tmp_path, monkeypatch):
 def test_runs_are_compared_as_in_python(folder, capsys):
     names = ["nDCG@10", "P(rel=2)@5", "Bpref"]
     files = ["--run", "new.run.gz", "old.run", "--qrels", "qrels.txt"]
-    assert main(["evaluate", *files, "--metrics", ", ".join(names), "--per-query", "--json"]) == 0
+    assert main(["evaluate", *files, "--metric", ", ".join(names), "--per-query", "--json"]) == 0
     values = json.loads(capsys.readouterr().out)
     runs = {name: read_run(name) for name in ("new.run.gz", "old.run")}
     expected = compare_runs(read_qrels("qrels.txt"), runs, measures=names)
@@ -48,7 +48,7 @@ def test_the_gain_and_the_rules_are_printed(folder, capsys):
 
 def test_a_single_query_has_no_interval(folder, capsys):
     (folder / "one.txt").write_text("1 0 a 2\n")
-    assert main(["evaluate", "--qrels", "one.txt", "--run", "old.run", "--metrics", "RR", "--json"]) == 0
+    assert main(["evaluate", "--qrels", "one.txt", "--run", "old.run", "--metric", "RR", "--json"]) == 0
     values = json.loads(capsys.readouterr().out)
     assert values["models"][0]["measures"]["RR"] == {"mean": 0.5, "low": None, "high": None, "defined": 1}
 
@@ -86,7 +86,7 @@ def test_model_and_data_are_still_required(capsys):
 def test_scores_of_rows_are_measured_by_the_names_of_ir_measures(folder, capsys):
     (folder / "rows.txt").write_text("2 qid:1 1:1\n0 qid:1 1:2\n1 qid:2 1:1\n0 qid:2 1:0\n")
     (folder / "scores.txt").write_text("0.5\n0.9\n0.1\n0.0\n")
-    command = ["evaluate", "scores.txt", "rows.txt", "--metrics", "nDCG@10,P(rel=2)@1", "--json"]
+    command = ["evaluate", "scores.txt", "rows.txt", "--metric", "nDCG@10,P(rel=2)@1", "--json"]
     assert main(command) == 0
     values = json.loads(capsys.readouterr().out)
     assert values["models"][0]["measures"]["P(rel=2)@1"]["mean"] == 0.0

@@ -59,9 +59,10 @@ def test_clusters_levels_and_survival(folder, capsys):
     model = trained(folder, "rows", "--label", "grade")
     data = folder / "data.csv"
     plain = run(capsys, "summary", model, data, "--label", "grade")
-    found = run(capsys, "summary", model, data, "--label", "grade", "--cluster", "patient", "--level", "0.8")
+    of_patients = ["--cluster", "patient", "--confidence", "0.8"]
+    found = run(capsys, "summary", model, data, "--label", "grade", *of_patients)
     assert (plain["units"], found["unit"], found["units"]) == (200, "cluster", 10)
-    assert found["level"] == 0.8
+    assert found["confidence"] == 0.8
     debiased = run(capsys, "summary", model, data, "--label", "grade", "--debias")
     assert abs(debiased["weights"][0]["weight"]) > abs(plain["weights"][0]["weight"])
     lives = trained(folder, "lives", "--survival", "time,event")
@@ -82,7 +83,7 @@ def test_other_data_and_other_models_are_refused(folder, capsys):
     assert main(["summary", str(model), str(folder / "data.csv"), "--label", "grade"]) == 1
     assert "needs the data that the model was fitted to" in capsys.readouterr().err
     with pytest.raises(SystemExit):
-        main(["summary", str(model), str(folder / "data.csv"), "--label", "grade", "--level", "95"])
+        main(["summary", str(model), str(folder / "data.csv"), "--label", "grade", "--confidence", "95"])
     assert "must be a number between 0 and 1" in capsys.readouterr().err
 
 

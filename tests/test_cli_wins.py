@@ -48,7 +48,7 @@ def outcomes(frame):
     [
         ((), {}),
         (("--strata", "site"), {"strata": "site"}),
-        (("--strata", "site", "--stratum-weights", "mantel-haenszel", "--level", "0.9"),
+        (("--strata", "site", "--stratum-weights", "mantel-haenszel", "--confidence", "0.9"),
          {"strata": "site", "stratum_weights": "mantel-haenszel", "confidence": 0.9}),
         (("--control", "1"), {"control": 1}),
     ],

@@ -115,7 +115,7 @@ def test_each_of_two_models_reads_its_own_columns(folder, table, capsys, columns
         ranking_error(table["y"], scores, table["q"])
         for scores in (fitted(RankSVM(), table).predict(table[COLUMNS]), second_scores)
     ]
-    found = run(capsys, "evaluate", "first.json", "turned.csv", *ROLES, "--against", "second.json")
+    found = run(capsys, "evaluate", "first.json", "turned.csv", *ROLES, "--compare", "second.json")
     np.testing.assert_allclose([model["measures"]["error"]["mean"] for model in found["models"]], expected)
     report = ["report", "first.json", "turned.csv", *ROLES, "-o", "report.html", "--compare", "second.json"]
     assert run(capsys, *report)["measures"]["error"]["mean"] == pytest.approx(expected[0])
@@ -135,12 +135,12 @@ def test_does_the_marker_help(folder, table, capsys):
         save_model(model, f"{name}.json")
         indices.append(concordance_index(lives, model.predict(frame[chosen])))
     survival = ["--survival", "months,died"]
-    found = run(capsys, "evaluate", "with.json", "patients.csv", *survival, "--against", "without.json")
+    found = run(capsys, "evaluate", "with.json", "patients.csv", *survival, "--compare", "without.json")
     means = [model["measures"]["concordance"]["mean"] for model in found["models"]]
     np.testing.assert_allclose(means, indices)
     difference = next(one for one in found["differences"] if one["measure"] == "concordance")
     assert difference["mean"] == pytest.approx(indices[0] - indices[1])
     assert difference["low"] < difference["mean"] < difference["high"]
     assert difference["p"] < 0.001
-    assert main(["evaluate", "with.json", "patients.csv", *survival, "--against", "without.json"]) == 0
+    assert main(["evaluate", "with.json", "patients.csv", *survival, "--compare", "without.json"]) == 0
     assert "with.json minus each other model" in capsys.readouterr().out

@@ -124,10 +124,16 @@ def test_a_new_estimator_is_in_the_shell(shifted, capsys):
         with pytest.raises(UsageError, match=message):
             recipe_of(options_of(*given))
     with pytest.raises(SystemExit):
-        options_of("--help")
+        options_of("--help", "all")
     words = " ".join(capsys.readouterr().out.split())
-    assert "--shift SHIFT distance of the classes (shifted; default: 2.0)" in words
+    assert "--shift NUMBER distance of the classes (shifted; default: 2.0)" in words
     assert "--form {plain,fan-out} form of the score (shifted; default: plain)" in words
+    with pytest.raises(SystemExit):
+        options_of("--help", "shifted")
+    words = " ".join(capsys.readouterr().out.split())
+    assert "--alpha NUMBER" in words
+    assert "--shift NUMBER distance of the classes (default: 2.0)" in words
+    assert "--gamma" not in words
 
 
 def test_a_new_estimator_is_searched_by_the_class_that_it_names(shifted):

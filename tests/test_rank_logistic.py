@@ -367,11 +367,11 @@ def test_the_shell_tunes_and_exports_pairs_as_python_does(tmp_path, capsys):
     assert (tuned["best_alpha"], tuned["errors"]) == (search.alpha_, search.cv_errors_.tolist())
     model = load_model(path)
     np.testing.assert_array_equal(model.coef_, search.coef_)
-    pair = ["export", path, "-o", str(tmp_path / "pair.sql"), "--pair", "a,b", "-q", "--format"]
+    pair = ["export", path, "-o", str(tmp_path / "pair.sql"), "--tables", "a,b", "-q", "--format"]
     assert main([*pair, "sql"]) == 0
     assert (tmp_path / "pair.sql").read_text() == export_model(model, None, "sql", pair=("a", "b"))
     assert main([*pair, "c"]) == 2
-    assert "--pair is for --format sql" in capsys.readouterr().err
+    assert "--tables is for --format sql" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("qid", [None, np.arange(200) // 10, np.arange(200) // 30])

@@ -186,7 +186,7 @@ def test_the_command_prints_it(held_out, tmp_path, capsys):
     assert told["measures"]["log_loss"]["mean"] == pytest.approx(found.log_loss)
     assert told["reliability"]["calibration_error"] == pytest.approx(found.calibration_error)
     np.testing.assert_allclose(told["reliability"]["observed"], found.observed)
-    assert main(["evaluate", path, rows, "--against", other]) == 0
+    assert main(["evaluate", path, rows, "--compare", other]) == 0
     printed = capsys.readouterr().out
     assert f"calibration error {found.calibration_error:.4f}" in printed
     assert "log_loss" not in printed

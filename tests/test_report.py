@@ -826,8 +826,9 @@ def test_the_command_takes_scores_and_refuses_the_rest(files, capsys):
     page = Page((folder / "r.html").read_text())
     assert "Only scores were given" in page.words
     assert "weights" not in page.tables
+    report = ["report", str(folder / "model.json"), str(folder / "test.txt"), "-o", "r.html"]
     with pytest.raises(SystemExit) as exit:
-        main(["report", str(folder / "model.json"), str(folder / "test.txt"), "-o", "r.html", "--pair", "1"])
+        main([*report, "--explain", "1"])
     assert exit.value.code == 2
     assert "two row numbers" in capsys.readouterr().err
     assert (

@@ -320,7 +320,7 @@ def test_wrong_arguments(tmp_path):
 def test_what_to_install(tmp_path, monkeypatch):
     path = write(tmp_path, ".parquet")
     monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
-    with pytest.raises(ImportError, match=r"Parquet files need .* pip install 'rankwise\[frames\]'"):
+    with pytest.raises(ImportError, match=r"Parquet files need .* pip install pyarrow"):
         read_table(path, label="label")
     assert read_table(write(tmp_path, ".csv"), label="label").y.tolist() == TABLE["label"].tolist()
 

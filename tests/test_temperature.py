@@ -171,7 +171,7 @@ def test_the_command_calibrates(scale, tmp_path, capsys):
         dump_svmlight(X[order], y[order], path, qid=qid[order])
     target = str(tmp_path / "model.json")
     options = ["--method", "rank-logistic", "--alpha", "1e-6", "--scale", scale, "--json"]
-    assert main(["train", paths[0], "-o", target, "--calibrate", paths[1], *options]) == 0
+    assert main(["train", paths[0], "-o", target, "--calibration-data", paths[1], *options]) == 0
     told = json.loads(capsys.readouterr().out)
     (X, y, qid), (X_held, y_held, qid_held), _ = parts
     scaler = StandardScaler().fit(X) if scale == "standard" else None
@@ -180,8 +180,8 @@ def test_the_command_calibrates(scale, tmp_path, capsys):
     assert told["temperature"] == pytest.approx(expected.temperature_, rel=1e-6)
     model = load_model(target)
     np.testing.assert_allclose(model.predict(X_held), expected.predict(held), rtol=1e-6)
-    assert main(["train", paths[0], "-o", target, "--calibrate", paths[1]]) == 2
-    assert "--calibrate cannot be used with --method rank-svm" in capsys.readouterr().err
+    assert main(["train", paths[0], "-o", target, "--calibration-data", paths[1]]) == 2
+    assert "--calibration-data cannot be used with --method rank-svm" in capsys.readouterr().err
 
 
 def test_scores_of_any_ranker_become_probabilities():
@@ -218,7 +218,7 @@ def test_the_alpha_of_the_least_log_loss(tmp_path, capsys):
             "3",
             "--tol",
             "1e-9",
-            "--scoring",
+            "--metric",
             scoring,
         ]
         assert main(["tune", rows, "--method", "rank-logistic", *options, "--json"]) == 0
@@ -226,7 +226,7 @@ def test_the_alpha_of_the_least_log_loss(tmp_path, capsys):
         np.testing.assert_allclose(told["errors"], search.cv_errors_, atol=1e-6)
         assert (told["best_alpha"], told["scoring"]) == (search.alpha_, search.scoring)
     assert "pair log loss" in Page(Report(model, X, y, qid).to_html()).words
-    assert main(["tune", rows, "--scoring", "log-loss"]) == 2
+    assert main(["tune", rows, "--metric", "log-loss"]) == 2
     assert "--metric log-loss cannot be used with --method rank-svm" in capsys.readouterr().err
     with pytest.raises(ValueError, match=r"scoring must be among error, ndcg.*; got 'x'"):
         RankLogisticCV(scoring="x").fit(X, y, qid=qid)

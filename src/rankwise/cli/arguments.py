@@ -8,6 +8,7 @@ import textwrap
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
+from rankwise.cli.parser import common
 from rankwise.io.table_formats import TABLES
 
 
@@ -173,7 +174,7 @@ WHOLE = value(whole_number, "an integer of at least 0")
 FOLDS = value(fold_count, "an integer of at least 2")
 THREADS = value(thread_count, "an integer of at least 1, or -1 for all cores")
 LEVEL = value(level, "a number between 0 and 1")
-GAMMA = value(gamma, "a positive number or the word scale, median, learned or learned-matrix")
+GAMMA = value(gamma, "a positive number, scale, median, learned or learned-matrix")
 NUMBERS = value(numbers, "positive numbers separated by commas")
 RATIOS = value(ratios, "a number from 0 to 1, or several separated by commas")
 PART = value(part, "a number above 0 and at most 0.5")
@@ -181,9 +182,10 @@ COUNTS = value(counts, "integers of at least 1, separated by commas")
 
 
 def add_command(
-    commands: Any, name: str, usage: str, run: Any, summary: str, description: str, example: str
-) -> Any:
-    """Add a command with an example in its help and the options of every command.
+    commands: Any, name: str, usage: str, run: Any, summary: str, description: str, example: str,
+    help_levels: str = "",
+) -> Any:  # fmt: skip
+    """Add a command with examples in its help and the options of every command.
 
     A command that has files sets the defaults `reads` and `writes`, the names of their options; see
     `files_of`.
@@ -192,15 +194,15 @@ def add_command(
         name,
         usage=f"rankwise {name} {usage}",
         help=summary,
-        description=textwrap.fill(description, 79),
-        epilog=f"example:\n{example}",
+        description=f"{textwrap.fill(description, 79)}\n\nexamples:\n{example}",
         formatter_class=argparse.RawDescriptionHelpFormatter,
         allow_abbrev=False,
+        add_help=False,
     )
+    parser.add_help_option(help_levels)
     parser.set_defaults(run=run, reads=(), writes=(), checkpoints=False, to_standard_output=False)
-    group = parser.add_argument_group("output")
-    group.add_argument("-q", "--quiet", action="store_true", help="print nothing but errors")
-    group.add_argument("--json", action="store_true", help="print the result as one JSON object")
+    parser.add_argument("-q", "--quiet", action="store_true", help=common("print nothing but errors"))
+    parser.add_argument("--json", action="store_true", help=common("print the result as one JSON object"))
     return parser
 
 
@@ -226,28 +228,28 @@ def add_ranking(parser: argparse.ArgumentParser) -> tuple[argparse.Action, argpa
     return model, parser.add_argument("data", nargs="+", help="files with rows and labels")
 
 
-def add_survival_option(parser: Any) -> None:
-    """Add the option for right-censored times in place of labels."""
+def add_confidence_option(parser: Any) -> None:
+    """Add the option for the level of intervals."""
     parser.add_argument(
+        "--confidence",
+        type=LEVEL,
+        default=0.95,
+        metavar="LEVEL",
+        help=common("confidence level of the intervals (default: 0.95)"),
+    )
+
+
+def add_survival_option(group: Any) -> None:
+    """Add the option for right-censored times in place of labels."""
+    group.add_argument(
         "--survival",
         type=value(column_pair, "two names of columns, separated by a comma"),
         metavar="TIME,EVENT",
-        help="columns of the survival time and of the event (1) or censoring (0), in place of --label; a "
-        "higher score means a longer survival, and --qid names strata",
+        help=common(
+            "columns of the survival time and of the event (1) or censoring (0), instead of --label; a "
+            "higher score means longer survival, and --qid names strata"
+        ),
     )
-
-
-def add_pairs_options(parser: Any) -> None:
-    """Add the options for tables of chosen and rejected rows in place of labels."""
-    parser.add_argument(
-        "--pairs",
-        type=value(column_pair, "two prefixes of columns, separated by a comma"),
-        metavar="CHOSEN,REJECTED",
-        help="prefixes of the columns of the preferred and of the other row of a pair, in place of --label: "
-        "with chosen_,rejected_ the feature x is in chosen_x and rejected_x; --qid names what pairs have in "
-        "common, such as a prompt",
-    )
-    parser.add_argument("--margin", help="column of the size of each preference of --pairs (rank-rls)")
 
 
 def column_pair(text: str) -> tuple[str, str]:
@@ -256,34 +258,40 @@ def column_pair(text: str) -> tuple[str, str]:
     return first, second
 
 
-def add_data_options(parser: Any, *, width: bool = False) -> None:
-    """Add the options of data files, with `width` also the number of features."""
-    group = parser.add_argument_group("data", f"Tables are files in {TABLES}, by their suffixes.")
-    group.add_argument("--label", help="column of the labels (tables)")
-    group.add_argument("--qid", help="column of the query of each row (tables)")
+def add_data_options(parser: Any, *, width: bool = False) -> Any:
+    """Add the group of options of data files and return it; `width` adds the options of trainings."""
+    group = parser.add_argument_group("data", f"Tables are files in {TABLES}, recognized by their suffixes.")
+    group.add_argument("--label", metavar="COLUMN", help=common("column of the labels (tables)"))
+    group.add_argument("--qid", metavar="COLUMN", help=common("column of the query of each row (tables)"))
     lists = {
-        "categories": "the labels from the lowest up, if they are words (tables)",
-        "features": "columns of the features (tables; default: those of the model, or all other columns)",
-        "exclude": "columns that are no features, such as identifiers (tables)",
+        "grades": "the labels from the lowest to the highest, if they are strings (tables)",
+        "features": common(
+            "columns of the features (tables; default: those of the model, or all other columns)"
+        ),
+        "exclude": common("columns that are not features, such as identifiers (tables)"),
     }
     if width:
         lists["categorical"] = (
             "features that are categories although they look like numbers, such as codes (tables); columns "
-            "of words are found without it"
+            "of strings are recognized without it"
         )
     for name, text in lists.items():
         group.add_argument(f"--{name}", type=names, metavar="A,B,...", help=text)
     group.add_argument(
         "--sep",
-        type=value(separator, "one character that is no letter or digit, or the word tab"),
+        type=value(separator, "one character that is not a letter or digit, or tab"),
         metavar="CHARACTER",
-        help="separator of the fields of CSV files (default: comma, or semicolon by the header)",
+        help="field separator of CSV files, or tab (default: comma, or semicolon if the header contains it)",
     )
     group.add_argument("--zero-based", action="store_true", help="feature numbers begin at 0 (svmlight)")
     if width:
         group.add_argument(
-            "--n-features", type=COUNT, help="number of features (svmlight; default: the largest index)"
+            "--n-features",
+            type=COUNT,
+            metavar="INTEGER",
+            help="number of features (svmlight; default: the largest index)",
         )
+    return group
 
 
 class Combination(NamedTuple):
@@ -297,14 +305,14 @@ class Combination(NamedTuple):
 
 
 OF_MODELS = (
-    "model against at relevant_at gain undefined survival label qid categories features sep zero_based dask"
+    "model compare at relevant_at gain undefined survival label qid grades features sep zero_based dask"
 )
 COMBINATIONS = (
     Combination("survival pairs clicked", excludes="label", reason="which it replaces"),
     Combination("pairs clicked", excludes="survival"),
-    Combination("clicked", excludes="pairs dask calibrate categories valid"),
-    Combination("survival pairs", excludes="calibrate dask", commands="train tune"),
-    Combination("categories", excludes="dask", reason="which reads labels as numbers", commands="train tune"),
+    Combination("clicked", excludes="pairs dask calibration_data grades valid"),
+    Combination("survival pairs", excludes="calibration_data dask", commands="train tune"),
+    Combination("grades", excludes="dask", reason="which reads labels as numbers", commands="train tune"),
     Combination("exclude", excludes="features", reason="which names all features"),
     Combination("margin", needs="pairs"),
     Combination("position impression document propensity clip", needs="clicked"),

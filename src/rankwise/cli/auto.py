@@ -11,6 +11,7 @@ from rankwise.cli.interruption import Interruption
 from rankwise.cli.mixed import check_categorical, check_words, is_mixed
 from rankwise.cli.model_options import declared_options
 from rankwise.cli.models import save_any_model
+from rankwise.cli.parser import special
 from rankwise.core.text import plural
 from rankwise.data.frames import framed
 from rankwise.data.hints import identifiers
@@ -22,20 +23,26 @@ if TYPE_CHECKING:
 
 PREFERENCES = ("simple", "best", "blend")
 # Options of `train` that choose or run one model, besides its parameters.
-OF_ONE_MODEL = ("alpha", "alphas", "valid", "calibrate", "dask", "undefined", "clicked")
+OF_ONE_MODEL = ("alpha", "alphas", "valid", "calibration_data", "dask", "undefined", "clicked")
 
 
 def add_auto_options(parser: Any) -> None:
     """Add the options of `--method auto`."""
     group = parser.add_argument_group("search (auto)")
     group.add_argument(
-        "--time", type=POSITIVE, metavar="SECONDS", help="time for the search (auto; default: 60)"
+        "--time",
+        type=POSITIVE,
+        metavar="SECONDS",
+        help=special("time for the search (auto; default: 60)", ["auto"]),
     )
     group.add_argument(
         "--prefer",
         choices=PREFERENCES,
-        help="the simplest model that is not clearly worse than the best, the best, or a mix of the best of "
-        "each kind (auto; default: simple)",
+        help=special(
+            "the simplest model that is not clearly worse than the best, the best, or a mix of the best of "
+            "each kind (auto; default: simple)",
+            ["auto"],
+        ),
     )
 
 
@@ -69,7 +76,7 @@ def train_auto(options: argparse.Namespace, console: Console, data: Data, readin
         model = AutoRanker(
             60.0 if options.time is None else options.time,
             prefer=options.prefer or "simple",
-            scoring=options.scoring or "error",
+            scoring=options.metric or "error",
             cv=options.folds,
             random_state=options.seed,
             n_jobs=options.jobs,

@@ -18,11 +18,11 @@ COLUMNS = ("clicked", "position", "impression", "document")
 
 def add_click_options(parser: Any) -> None:
     """Add the options of logs of clicks."""
-    group = parser.add_argument_group("clicks in place of labels (tables)")
+    group = parser.add_argument_group("clicks instead of labels (tables)")
     group.add_argument(
         "--clicked",
         metavar="COLUMN",
-        help="column of the clicks (1 or 0) on rows that were shown, in place of --label; needs --position "
+        help="column of the clicks (1 or 0) on rows that were shown, instead of --label; needs --position "
         "and --qid",
     )
     group.add_argument(
@@ -86,7 +86,7 @@ def click_preferences(options: argparse.Namespace, qid: Any, X: Any) -> Any:
 
 
 def read_columns(options: argparse.Namespace, names: list[str]) -> dict[str, list[Any]]:
-    """Read columns of all tables as text; refuse gaps."""
+    """Read columns of all tables as text; refuse missing values."""
     from rankwise.cli.data import separator_of
 
     found: dict[str, list[Any]] = {name: [] for name in names}

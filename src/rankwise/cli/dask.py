@@ -13,6 +13,7 @@ from rankwise.cli.arguments import UsageError
 from rankwise.cli.data import Data
 from rankwise.cli.model_options import methods
 from rankwise.cli.output import Console
+from rankwise.cli.parser import common
 from rankwise.distributed import from_files
 
 LOCAL, THREADS = "local", "threads"
@@ -25,9 +26,11 @@ def add_dask_option(parser: Any) -> None:
         nargs="?",
         const=LOCAL,
         metavar="ADDRESS",
-        help="keep the rows on the workers of a Dask scheduler at this address or of a cluster on this "
-        "machine (without an address), or read them again in each round (threads); files may be given by a "
-        "pattern in quotes, and each is a partition",
+        help=common(
+            "keep the rows on the workers of the Dask scheduler at this address or, without an address, of a "
+            "cluster on this machine; or read the files again in each round (threads). Each file is a "
+            "partition; a pattern in quotes may name them"
+        ),
     )
 
 

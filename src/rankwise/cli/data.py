@@ -96,7 +96,7 @@ class Data:
 
 # What stands for the labels of a table, and the options of each kind of data.
 LABELS = ("label", "survival", "pairs", "clicked")
-OF_TABLES = (*LABELS, "qid", "features", "exclude", "categories", "categorical", "sep", "id", "cluster")
+OF_TABLES = (*LABELS, "qid", "features", "exclude", "grades", "categorical", "sep", "id", "cluster")
 OF_SVMLIGHT = ("n_features", "zero_based")
 
 
@@ -215,19 +215,19 @@ def separator_of(options: argparse.Namespace) -> str | None:
 
 def has_words(options: argparse.Namespace) -> bool:
     """Return whether the labels of a table are words."""
-    return getattr(options, "categories", None) is not None and options.label is not None
+    return getattr(options, "grades", None) is not None and options.label is not None
 
 
 def word_labels(table: Table, options: argparse.Namespace) -> Any:
     """Return labels that are words as ranks or, for methods of classes, as they are."""
     words = table.columns[options.label].values()
-    rank = {category: number for number, category in enumerate(options.categories)}
+    rank = {category: number for number, category in enumerate(options.grades)}
     for row, word in enumerate(words):
         if word is None or str(word) not in rank:
             problem = "is missing" if word is None else f"is {str(word)[:40]!r}"
             raise ValueError(
-                f"{table.place(row)}: the label {problem}; it must be one of the categories "
-                f"{', '.join(options.categories)}."
+                f"{table.place(row)}: the label {problem}; it must be one of the grades "
+                f"{', '.join(options.grades)}."
             )
     kind = methods().get(getattr(options, "method", ""))
     learns_classes = kind is not None and kind.learns_classes

@@ -54,10 +54,15 @@ class Task(NamedTuple):
 
 def add_parser(commands: Any) -> None:
     """Add the command to the parser of `rankwise`."""
-    title = "rank search results, chat models and patients, and write a page of each"
+    title = "rank search results, chat models and patients, and write an HTML report on each"
     words = f"{title[0].upper()}{title[1:]}, with a summary. Figures need matplotlib."
     parser = arguments.add_command(commands, "demo", "[options]", run, title, words, EXAMPLE)
-    parser.add_argument("--output", default="demo-report", help="folder of the report (default: %(default)s)")
+    parser.add_argument(
+        "--output",
+        default="demo-report",
+        metavar="FOLDER",
+        help="folder of the reports (default: %(default)s)",
+    )
 
 
 def run(options: argparse.Namespace, console: Console) -> None:
@@ -68,7 +73,7 @@ def run(options: argparse.Namespace, console: Console) -> None:
     for number, task in enumerate(tasks, 1):
         lines = "\n".join(f"    {line}" for line in task.table)
         text += f"\n## {number}. {task.title}\n\n{task.words}\n\n{lines}\n\n{task.result}\n"
-        text += f"\n[The page]({task.name}.html)\n"
+        text += f"\n[The report]({task.name}.html)\n"
         (folder / f"{task.name}.html").write_text(task.page)
         with suppress(ImportError):  # without matplotlib
             task.draw().figure_.savefig(folder / f"{task.name}.png", dpi=120)

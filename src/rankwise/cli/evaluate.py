@@ -1,4 +1,4 @@
-"""`rankwise evaluate`: measures of rankings, and tests of the difference of two."""
+"""`rankwise evaluate`: metrics of rankings, and tests of the difference of two."""
 
 from __future__ import annotations
 
@@ -28,9 +28,9 @@ from rankwise.preferences import NoPairsError
 
 EXAMPLE = """  rankwise evaluate model.json test.txt --at 1,5,10
   rankwise evaluate scores.txt test.txt --per-query
-  rankwise evaluate new.json test.txt --against old.json --json
+  rankwise evaluate new.json test.txt --compare old.json --json
   rankwise evaluate model.json 'part-*.txt.gz' --dask     (on several processes or machines)
-  rankwise evaluate --run new.run old.run --qrels qrels.txt --metrics nDCG@10,AP,P(rel=2)@5
+  rankwise evaluate --run new.run old.run --qrels qrels.txt --metric nDCG@10,AP,P(rel=2)@5
 """
 
 
@@ -39,26 +39,23 @@ def add_parser(commands: Any) -> None:
     parser = arguments.add_command(
         commands,
         "evaluate",
-        "model data [data ...] [--against model] [options]\n"
-        "       rankwise evaluate --run run [run ...] --qrels qrels [--metrics names] [options]",
+        "model data [data ...] [--compare model] [options]\n"
+        "       rankwise evaluate --run run [run ...] --qrels qrels [--metric names] [options]",
         run,
-        "measure rankings and compare two",
-        "Print ranking error, NDCG, MAP, MRR, precision and Kendall's tau of a model or of a file of scores, "
-        "the mean over the queries for which each is defined. With a second model the differences over the "
-        "queries are tested for significance. For models with probabilities of pairs, their log loss and "
-        "calibration are printed too; for models that predict grades, accuracy, absolute error, quadratic "
-        "kappa and the confusion matrix. With --survival, it is the concordance with survival times. With "
-        "--run and --qrels, TREC run files are evaluated without a model.",
+        "evaluate a ranking, or compare two",
+        "Print the ranking error, NDCG, MAP, MRR, precision and Kendall's tau of a model or a file of "
+        "scores, each averaged over the queries for which it is defined. With --compare, the differences "
+        "between two models are tested for significance. Models with probabilities of pairs also get log "
+        "loss and calibration; models that predict grades, accuracy, absolute error, quadratic kappa and the "
+        "confusion matrix. With --survival, print the concordance with survival times. With --run and "
+        "--qrels, evaluate TREC run files without a model.",
         EXAMPLE,
     )
     positionals = arguments.add_ranking(parser)
-    parser.add_argument(
-        "--against", "--model2", metavar="MODEL", help="second model or scores to compare with"
-    )
+    parser.add_argument("--compare", metavar="MODEL", help="second model, or file of scores, to compare with")
     add_measure_options(parser)
-    parser.add_argument("--per-query", action="store_true", help="add a row per query")
-    arguments.add_survival_option(parser)
-    arguments.add_data_options(parser)
+    parser.add_argument("--per-query", action="store_true", help="add the metrics of each query")
+    arguments.add_survival_option(arguments.add_data_options(parser))
     add_run_options(parser, positionals)
     add_dask_option(parser)
 
@@ -70,24 +67,27 @@ def add_measure_options(parser: argparse.ArgumentParser) -> None:
         type=arguments.COUNTS,
         default=[5, 10],
         metavar="K,...",
-        help="ranks for NDCG and P (default: 5,10)",
+        help="cutoffs of NDCG and precision (default: 5,10)",
     )
     parser.add_argument(
         "--relevant-at",
         type=arguments.NUMBER,
         metavar="LABEL",
-        help="labels from this one up are relevant for MAP, MRR and P (default: labels above 0, for binary "
-        "labels and grades)",
+        help="lowest relevant label for MAP, MRR and precision (default: labels above 0 are "
+        "relevant, if they are binary or grades)",
     )
     parser.add_argument(
-        "--gain", choices=("exponential", "linear"), default="exponential", help="gain of a label in NDCG"
+        "--gain",
+        choices=("exponential", "linear"),
+        default="exponential",
+        help="gain of a label in NDCG (default: exponential)",
     )
     parser.add_argument(
         "--undefined",
-        type=arguments.value(undefined, "a number or the word skip"),
+        type=arguments.value(undefined, "a number or skip"),
         default="skip",
         metavar="VALUE",
-        help="value of ndcg, map and mrr for a query without relevant rows; 0 is LETOR's convention "
+        help="value of NDCG, MAP and MRR for a query without relevant rows; 0 is LETOR's convention "
         "(default: skip, which omits the query)",
     )
 
@@ -111,7 +111,7 @@ def evaluate_model(options: argparse.Namespace, console: Console) -> None:
         use_dask_files(options)
     check_data_options(options)
     start = perf_counter()
-    paths = [path for path in (options.model, options.against) if path is not None]
+    paths = [path for path in (options.model, options.compare) if path is not None]
     rankings = dict(zip(distinct_names(paths), map(ScoreSource, paths), strict=True))
     with nullcontext() if options.dask is None else dask_client(options, console):
         shown = shown_on(rankings, options, console)
@@ -187,7 +187,7 @@ class RowsInMemory:
 def choice_of(options: argparse.Namespace, *, with_probabilities: bool) -> Any:
     """Return the choice of measures."""
     return Choice(
-        options.metrics,
+        options.metric,
         options.at,
         arguments.threshold(options.relevant_at),
         options.gain,

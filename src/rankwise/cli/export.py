@@ -26,12 +26,13 @@ def add_parser(commands: Any) -> None:
         run,
         "write a model for other programs",
         "Write a linear model or boosted trees, alone or after a scaler, or curves in the format of another "
-        "program (svmrank: only linear models; json: only trees and curves; onnx, c and sql: no trees).",
+        "program (svmrank: linear models only; json: trees and curves only; onnx, c and sql: no trees). "
+        "Models of tables with strings cannot be exported.",
         EXAMPLE,
     )
     parser.set_defaults(reads=("model",), writes=("output",))
     parser.add_argument("model", help="file of the model")
-    parser.add_argument("-o", "--output", required=True, help="file to write")
+    parser.add_argument("-o", "--output", required=True, metavar="FILE", help="file to write")
     parser.add_argument("--format", required=True, choices=FORMATS, help="format of the output")
     parser.add_argument(
         "--features",
@@ -40,10 +41,11 @@ def add_parser(commands: Any) -> None:
         help="names of the features in order (default: those of the model file)",
     )
     parser.add_argument(
-        "--pair",
+        "--tables",
         type=arguments.names,
         metavar="A,B",
-        help="write the probability that row A is above row B, names of the FROM clause (sql, rank-logistic)",
+        help="write the probability that the row of table A is above that of table B, two names of the FROM "
+        "clause (sql, rank-logistic)",
     )
     parser.add_argument(
         "--name",
@@ -54,11 +56,11 @@ def add_parser(commands: Any) -> None:
 
 def run(options: argparse.Namespace, console: Console) -> None:
     """Load and export."""
-    if options.pair is not None and options.format != "sql":
-        raise arguments.UsageError("--pair is for --format sql.")
+    if options.tables is not None and options.format != "sql":
+        raise arguments.UsageError("--tables is for --format sql.")
     check_output(options.output)
     model = load_any_model(options.model)
-    given = {"pair": options.pair, "model_name": options.name}
+    given = {"pair": options.tables, "model_name": options.name}
     more = {name: value for name, value in given.items() if value is not None}
     try:
         export_model(model, options.output, options.format, feature_names=options.features, **more)

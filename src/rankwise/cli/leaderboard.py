@@ -51,6 +51,7 @@ def add_parser(commands: Any) -> None:
         "Rank named items by their matches (Bradley-Terry): print scores with intervals and ranges of ranks, "
         "and write them to an HTML file that opens offline. A model saved by --model can replace the table.",
         EXAMPLE,
+        help_levels="all",
     )
     parser.set_defaults(reads=("matches", "evaluate"), writes=("output", "model"))
     parser.add_argument(

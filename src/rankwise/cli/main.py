@@ -8,14 +8,13 @@ import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from importlib import import_module
-from typing import NoReturn
 
 from rankwise import __version__
 from rankwise.cli.arguments import UsageError, check_combinations, files_of
 from rankwise.cli.files import check_files
 from rankwise.cli.interruption import InterruptedRunError, Interruption, exit_code
 from rankwise.cli.output import Console, complain, leave_output, sentence
-from rankwise.core.text import printable
+from rankwise.cli.parser import Parser, did_you_mean
 
 # In the order of the help. Each is a module of this package, imported if it is to run or to be listed.
 COMMANDS = (
@@ -41,14 +40,6 @@ example:
 """
 
 
-class Parser(argparse.ArgumentParser):
-    """A parser whose errors may name files."""
-
-    def error(self, message: str) -> NoReturn:
-        """Print the message and exit with 2."""
-        super().error(printable(message))
-
-
 def build_parser(names: Sequence[str] = COMMANDS) -> argparse.ArgumentParser:
     """Return the parser of some commands, by default of all."""
     parser = Parser(
@@ -69,6 +60,13 @@ def named(arguments: Sequence[str]) -> Sequence[str]:
     return [name for name in COMMANDS if name in arguments[:1]] or COMMANDS
 
 
+def check_command(arguments: Sequence[str]) -> None:
+    """Refuse a word in the place of the command; what precedes a command are options."""
+    if arguments and not arguments[0].startswith("-") and arguments[0] not in COMMANDS:
+        suggestion = did_you_mean(arguments[0], COMMANDS) or f"; the commands are {', '.join(COMMANDS)}"
+        build_parser(()).error(f"{arguments[0]!r} is no command{suggestion}")
+
+
 @contextmanager
 def no_garbage_collection() -> Iterator[None]:
     """Postpone the garbage collector: imports make many objects, hardly any of them garbage."""
@@ -84,6 +82,7 @@ def no_garbage_collection() -> Iterator[None]:
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run a command and return its exit code; errors of argparse exit with 2."""
     arguments = list(sys.argv[1:] if arguments is None else arguments)
+    check_command(arguments)
     with no_garbage_collection():
         parser = build_parser(named(arguments))
     options = parser.parse_args(arguments)

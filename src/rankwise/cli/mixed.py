@@ -58,7 +58,7 @@ def take_columns(recipe: Recipe, data: Data, options: argparse.Namespace, consol
 
 
 def encode_partitions(data: Data) -> None:
-    """Encode rows on Dask with words or gaps as numbers, on the workers."""
+    """Encode rows on Dask with strings or missing values as numbers, on the workers."""
     data.encoder = TableEncoder()
     try:
         data.X = fit_steps([data.encoder], data.X)
@@ -130,7 +130,7 @@ def has_levels(model: Any) -> bool:
 
 
 def column_kinds(model: Any) -> list[Any] | None:
-    """Return the kind, or the levels, of each column of a model; None if it needs numbers without gaps."""
+    """Return the kind, or the levels, of each column of a model; None if it needs complete numbers."""
     front = model.steps[0][1] if hasattr(model, "steps") else model
     front = getattr(front, "encoder_", front)
     if isinstance(front, ModelScores):

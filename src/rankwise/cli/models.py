@@ -14,7 +14,7 @@ from sklearn.preprocessing import MaxAbsScaler, MinMaxScaler, StandardScaler
 
 from rankwise import estimators
 from rankwise.cli.arguments import UsageError
-from rankwise.cli.model_options import choices_of, declared_options, methods
+from rankwise.cli.model_options import choices_of, declared_options, methods, taking_margins
 from rankwise.core.pipelines import has_probabilities
 from rankwise.data.query_scaler import QueryScaler
 from rankwise.distributed import fit_steps
@@ -166,8 +166,8 @@ def recipe_of(options: argparse.Namespace) -> Recipe:
                 f"--{shown} must be one of {', '.join(choices)} with --method {options.method}; got {value}."
             )
         given[name] = value.replace("-", "_") if choices else value
-    if options.categories is not None and "categories" in known:
-        given["categories"] = options.categories
+    if options.grades is not None and "categories" in known:
+        given["categories"] = options.grades
     if not kind.searching and getattr(options, "tune", True):  # the command `tune` has no such option
         raise UsageError(
             f"--method {options.method} chooses alpha in its fit; use `rankwise train` without --tune."
@@ -179,26 +179,26 @@ def recipe_of(options: argparse.Namespace) -> Recipe:
     given |= {name: value for name, value in always.items() if name in known}
     undefined = "skip" if options.undefined is None else options.undefined
     scoring = scoring_of(options, kind(**given))
-    if "early_stopping" in known and options.scoring is not None:
+    if "early_stopping" in known and options.metric is not None:
         given["scoring"] = scoring  # of the held-out rows that end a fit
     return Recipe(options.method, given, options.scale, scoring, undefined)
 
 
 def take_order(options: argparse.Namespace) -> None:
     """Replace the order of classes in the options by edges between labels."""
-    edges, categories = options.order, options.categories
+    edges, categories = options.order, options.grades
     if categories is not None and len(set(categories)) < max(2, len(categories)):
-        raise UsageError("--categories must be two or more distinct words.")
+        raise UsageError("--grades must be two or more distinct strings.")
     if isinstance(edges, list):
         named = list(dict.fromkeys(name for edge in edges for name in edge))
         try:
             if categories is None:
                 options.order = [(float(high), float(low)) for high, low in edges]
         except ValueError:  # words of a table, which are the categories
-            options.categories = named
+            options.grades = named
         unknown = [name for name in named if categories is not None and name not in categories]
         if unknown:
-            raise UsageError(f"--order has the class {unknown[0]}, which is not in --categories.")
+            raise UsageError(f"--order has the class {unknown[0]}, which is not in --grades.")
     elif categories is not None and "order" in ranker_class(options.method)().get_params(deep=False):
         options.order = edges_of(edges or "chain", categories)
 
@@ -223,21 +223,21 @@ def check_preferences(options: argparse.Namespace, name: str) -> None:
     if options.scale in QUERY_SCALES or options.pair_weight is not None:
         raise UsageError(f"--{name} cannot be used with --scale query-... or --pair-weight.")
     if getattr(options, "margin", None) is not None and not kind.takes_margins:
-        able = [method for method, other in methods().items() if other.takes_margins]
         raise UsageError(
-            f"--margin is for --method {' or '.join(able)}; {options.method} takes no size of a preference."
+            f"--margin is for --method {' or '.join(taking_margins())}; {options.method} takes no size of a "
+            "preference."
         )
 
 
 def scoring_of(options: argparse.Namespace, ranker: Any) -> str:
     """Return the measure for the choice of alpha, by default that of the CV class of the method."""
     default = getattr(estimators, ranker.searching, ranker).default_scoring
-    if options.scoring is None:
+    if options.metric is None:
         return str(default)
-    scoring = options.scoring.replace("-", "_")
+    scoring = options.metric.replace("-", "_")
     is_of_method = {"distance": default == "distance", "log_loss": has_probabilities(ranker)}
     if not is_of_method.get(scoring, True):
-        raise UsageError(f"--metric {options.scoring} cannot be used with --method {options.method}.")
+        raise UsageError(f"--metric {options.metric} cannot be used with --method {options.method}.")
     if scoring == "distance":
         return scoring
     try:

@@ -39,19 +39,21 @@ def add_parser(commands: Any) -> None:
         "model data [data ...] [-o scores] [options]",
         run,
         "score rows with a model",
-        "Write the exact score of each row, one per line; a higher score ranks higher. Ordinal models "
-        "predict labels, and with --proba their probabilities as CSV. Memory does not grow with the data, "
-        "unless the model scales features within queries or the table has words or gaps. The model may be a "
-        "model.dat of SVMrank.",
+        "Write the score of each row, one per line with all digits; a higher score ranks higher. Ordinal "
+        "models predict labels, and with --proba their probabilities as CSV. Memory does not grow with the "
+        "data, unless the model scales features within queries or the table contains strings or missing "
+        "values. The model may be a model.dat of SVMrank.",
         EXAMPLE,
     )
     parser.set_defaults(reads=("model", "data"), writes=("output",), to_standard_output=True)
     parser.add_argument("model", help="file of the model")
     parser.add_argument("data", nargs="+", help="files with the rows; - is standard input")
-    parser.add_argument("-o", "--output", default="-", help="file of the scores (default: standard output)")
+    parser.add_argument(
+        "-o", "--output", default="-", metavar="FILE", help="file of the scores (default: standard output)"
+    )
     kind = parser.add_mutually_exclusive_group()
     kind.add_argument(
-        "--utility", action="store_true", help="write scores of an ordinal model rather than labels"
+        "--utility", action="store_true", help="write scores rather than labels of an ordinal model"
     )
     kind.add_argument(
         "--proba",
@@ -65,8 +67,8 @@ def add_parser(commands: Any) -> None:
         "--format",
         choices=("scores", "trec"),
         default="scores",
-        help="trec writes a run file, whose documents are the names of rows or, without names, their numbers "
-        "from 0 (default: scores, one per line)",
+        help="scores, one per line (default), or trec: a run file whose documents are the names of the rows "
+        "or, without names, their numbers from 0",
     )
     parser.add_argument("--run-name", metavar="NAME", help="last field of a run file (default: rankwise)")
     add_dask_option(parser)

@@ -1,4 +1,4 @@
-"""`rankwise rank`: positions of rows within their queries, with the range that the training data allow."""
+"""`rankwise rank`: positions of rows within their queries, with their ranges given the training data."""
 
 from __future__ import annotations
 
@@ -33,21 +33,20 @@ def add_parser(commands: Any) -> None:
         "model data [data ...] [--ranges training] [-o ranks] [options]",
         run,
         "write the position of each row, and the range of positions",
-        "Write the position of each row within its query, 1 for the best, as CSV, with the names of rows if "
-        "the data has them. With --ranges, also the "
-        "best and the worst position that a linear model may give the row if it were fitted to other data of "
-        "the same kind: the ranges of a query hold together with the confidence of --level.",
+        "Write the position of each row within its query as CSV, with the names of rows if the data contain "
+        "them. Positions count from 1 for the best; the function `rank` of Python counts from 0. With "
+        "--ranges, also the best and the worst position that a linear model might assign if it were fitted "
+        "to other data of the same kind: all ranges of a query hold simultaneously with the probability of "
+        "--confidence.",
         EXAMPLE,
     )
     parser.set_defaults(reads=("model", "data", "ranges"), writes=("output",), to_standard_output=True)
     parser.add_argument("model", help="file of the model")
     parser.add_argument("data", nargs="+", help="files with the rows")
     parser.add_argument(
-        "-o", "--output", default="-", help="file of the positions (default: standard output)"
+        "-o", "--output", default="-", metavar="FILE", help="file of the positions (default: standard output)"
     )
-    parser.add_argument(
-        "--ranges", metavar="TRAINING", help="the training data, for ranges of a linear model"
-    )
+    parser.add_argument("--ranges", metavar="FILE", help="the training data, for ranges of a linear model")
     add_inference_options(parser)
     arguments.add_data_options(parser)
     add_id_option(parser)
@@ -66,7 +65,7 @@ def run(options: argparse.Namespace, console: Console) -> None:
     columns["position"] = rank(model, X, data.qid) + 1
     if options.ranges is not None:
         found = Training(argparse.Namespace(**(vars(options) | {"id": None})), [options.ranges]).inference()
-        columns["best"], columns["worst"] = ranges_within(found, X, data.qid, options.level)
+        columns["best"], columns["worst"] = ranges_within(found, X, data.qid, options.confidence)
     console.taken = options.output == "-"
     text = csv_lines([list(columns), *zip(*columns.values(), strict=True)])
     with opened(options.output) as file:
@@ -79,13 +78,13 @@ def run(options: argparse.Namespace, console: Console) -> None:
         console.result(values, [f"{plural(n_rows, 'position')} written to {options.output}"])
 
 
-def ranges_within(found: Any, X: Any, qid: Any, level: float) -> tuple[Any, Any]:
+def ranges_within(found: Any, X: Any, qid: Any, confidence: float) -> tuple[Any, Any]:
     """Return the best and the worst position of each row within its query, 1 for the first."""
     n_rows = X.shape[0]
     query = np.zeros(n_rows) if qid is None else np.asarray(qid)
     best, worst = np.empty(n_rows, dtype=np.int64), np.empty(n_rows, dtype=np.int64)
     for one in np.unique(query):
         rows = np.flatnonzero(query == one)
-        ranges = found.rank_ranges(some_rows(X, rows), level)
+        ranges = found.rank_ranges(some_rows(X, rows), confidence)
         best[rows], worst[rows] = (ends + 1 for ends in ranges)
     return best, worst

@@ -32,7 +32,7 @@ def add_slice_option(parser: argparse.ArgumentParser) -> None:
         "--slice",
         type=names,
         metavar="A,B,...",
-        help="columns that divide queries or rows, such as a topic: the first measure is shown for each "
+        help="columns that divide queries or rows, such as a topic: the first metric is shown for each "
         "value, or for quartiles of numbers (tables: any column; svmlight files: features, such as f3)",
     )
 
@@ -87,52 +87,65 @@ def add_parser(commands: Any) -> None:
         "model data [data ...] -o report.html [--compare model ...] [options]",
         run,
         "write an HTML report on a model",
-        "Write an HTML file that opens offline, with measures and their intervals, the best and worst "
+        "Write an HTML report that opens offline, with metrics and their intervals, the best and worst "
         "queries, the weights, explanations of pairs of rows, and comparisons with other models. With "
-        "--training, weights of a linear model have intervals, or the frequency of their selection.",
+        "--training, it contains intervals for the weights of a linear model, or the frequency of their "
+        "selection.",
         EXAMPLE,
     )
     parser.set_defaults(reads=("model", "data", "compare", "training"), writes=("output",))
     arguments.add_ranking(parser)
-    parser.add_argument("-o", "--output", required=True, help="file of the report")
+    parser.add_argument("-o", "--output", required=True, metavar="FILE", help="file of the report")
     parser.add_argument(
-        "--compare", nargs="+", default=[], metavar="MODEL", help="other models or scores to compare with"
+        "--compare", nargs="+", default=[], metavar="MODEL", help="other models, or files of scores"
     )
+    add_training_options(parser)
+    parser.add_argument("--title", help="heading of the report")
+    parser.add_argument(
+        "--explain",
+        type=arguments.value(row_pair, "two row numbers, separated by a comma"),
+        metavar="A,B",
+        help="two rows of a query to explain first; rows count from 0",
+    )
+    add_measure_options(parser)
+    parser.add_argument(
+        "--seed",
+        type=arguments.WHOLE,
+        default=0,
+        metavar="INTEGER",
+        help="random seed of resampling (default: 0)",
+    )
+    arguments.add_survival_option(arguments.add_data_options(parser))
+    add_id_option(parser)
+    add_slice_option(parser)
+
+
+def add_training_options(parser: argparse.ArgumentParser) -> None:
+    """Add the options of intervals of weights."""
     parser.add_argument(
         "--training",
         nargs="+",
         metavar="FILE",
-        help="the training data, for intervals of weights, or how often they are selected",
+        help="the training data, for intervals of the weights, or how often they are selected",
     )
     add_cluster_option(parser)
-    parser.add_argument("--title", help="heading of the report")
-    parser.add_argument(
-        "--pair",
-        type=arguments.value(row_pair, "two row numbers, separated by a comma"),
-        metavar="A,B",
-        help="rows of one query to explain first; rows count from 0",
-    )
-    add_measure_options(parser)
-    parser.add_argument(
-        "--seed", type=arguments.WHOLE, default=0, help="random seed of the resamples (default: 0)"
-    )
-    arguments.add_survival_option(parser)
-    arguments.add_data_options(parser)
-    add_id_option(parser)
-    add_slice_option(parser)
 
 
 def add_measure_options(parser: argparse.ArgumentParser) -> None:
     """Add the options of NDCG and MAP."""
     parser.add_argument(
-        "--at", type=arguments.COUNTS, default=[5, 10], metavar="K,...", help="ranks for NDCG (default: 5,10)"
+        "--at",
+        type=arguments.COUNTS,
+        default=[5, 10],
+        metavar="K,...",
+        help="cutoffs of NDCG (default: 5,10)",
     )
     parser.add_argument(
         "--relevant-at",
         type=arguments.NUMBER,
         metavar="LABEL",
-        help="labels from this one up are relevant for MAP (default: labels above 0, for binary labels "
-        "and grades)",
+        help="lowest relevant label for MAP (default: labels above 0 are relevant, if they are binary "
+        "or grades)",
     )
 
 
@@ -192,7 +205,7 @@ def make_report(
         name=first,
         feature_names=data.feature_names if model is None else fitted_columns(model),
         title=options.title,
-        pair=options.pair,
+        pair=options.explain,
         at=options.at,
         relevant_above=arguments.threshold(options.relevant_at),
         random_state=options.seed,

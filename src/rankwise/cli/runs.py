@@ -86,17 +86,19 @@ def add_run_options(parser: argparse.ArgumentParser, positionals: tuple[argparse
         action=ReplacesModel,
         dest="run_files",
         metavar="RUN",
-        help="TREC run files to evaluate in place of a model; the first is compared with each of the others",
+        help="TREC run files to evaluate instead of a model; the first is compared with each of the others",
     )
     run.positionals = positionals  # type: ignore[attr-defined]
-    group.add_argument("--qrels", help="TREC qrels file with the judgements for --run")
     group.add_argument(
-        "--metrics",
-        type=arguments.value(metric_names, "names of measures separated by commas"),
+        "--qrels", metavar="FILE", help="TREC qrels file with the relevance judgments for --run"
+    )
+    group.add_argument(
+        "--metric",
+        type=arguments.value(metric_names, "names of metrics separated by commas"),
         metavar="NAME,...",
-        help="measures by their names in ir-measures, such as nDCG@10 (linear gain), AP, RR or P(rel=2)@5, "
-        "or here, such as ndcg@10; for --run also R@100, Bpref and all others, which need ir-measures "
-        "(default for --run: nDCG@10,AP,RR,P@10)",
+        help="metrics to print, by their names in ir-measures, such as nDCG@10 (linear gain), AP, RR or "
+        "P(rel=2)@5, or here, such as ndcg@10; with --run also R@100, Bpref and all others, which need "
+        "ir-measures (default with --run: nDCG@10,AP,RR,P@10)",
     )
 
 
@@ -115,7 +117,7 @@ def evaluate_runs(options: argparse.Namespace, console: Console) -> None:
     if [options.qrels, *options.run_files].count("-") > 1:
         raise arguments.UsageError("Standard input (-) can be read only once.")
     start = perf_counter()
-    measures = search_measures(options.metrics or RUN_MEASURES)
+    measures = search_measures(options.metric or RUN_MEASURES)
     qrels = read_qrels(options.qrels)
     paths = distinct_names(options.run_files)
     rows = JudgedRuns(

@@ -64,19 +64,19 @@ def read_for(rankings: list[ScoreSource], options: argparse.Namespace) -> Data:
 def labels_for(model: Any, y: Any, options: argparse.Namespace) -> Any:
     """Return the labels as classes if the model has classes that are words, else unchanged."""
     classes = getattr(last_step(model), "classes_", np.empty(0))
-    if options.categories is None or classes.dtype.kind not in "UO":
+    if options.grades is None or classes.dtype.kind not in "UO":
         return y
-    return np.array(options.categories)[np.asarray(y, dtype=int)]
+    return np.array(options.grades)[np.asarray(y, dtype=int)]
 
 
 def take_categories(rankings: list[ScoreSource], options: argparse.Namespace) -> None:
     """Set the order of labels that are words to that of a model that predicts them, unless it is given."""
-    if options.categories is not None or options.label is None:
+    if options.grades is not None or options.label is None:
         return
     for ranking in rankings:
         classes = getattr(last_step(ranking.model), "classes_", np.empty(0))
         if classes.dtype.kind in "UO" and hasattr(last_step(ranking.model), "thresholds_"):
-            options.categories = [str(word) for word in classes]
+            options.grades = [str(word) for word in classes]
             return
 
 
@@ -209,6 +209,6 @@ def agreement_with(
     return grade_agreement(
         labels,
         predicted,
-        categories=options.categories if words else np.union1d(labels, classes).tolist(),
+        categories=options.grades if words else np.union1d(labels, classes).tolist(),
         cluster=qid,
     )

@@ -51,36 +51,30 @@ def add_parser(commands: Any) -> None:
         run,
         "print the weights of a linear model with standard errors",
         "Print the weights of a linear model with standard errors, confidence intervals and p-values. The "
-        "data must be those that the model was trained on. Queries are taken as independent or, without "
-        "queries, rows; --cluster names a column with what rows have in common. Of a model with --l1-ratio, "
-        "print how often halves of the rows select each feature.",
+        "data must be the training data. Queries or, without queries, rows are assumed to be independent; "
+        "--cluster names a column of groups instead. For a model with --l1-ratio, print how often fits to "
+        "random halves of the rows select each feature.",
         EXAMPLE,
     )
     parser.set_defaults(reads=("model", "data"))
     parser.add_argument("model", help="file of the model")
-    parser.add_argument("data", nargs="+", help="files with the rows and labels of the training")
+    parser.add_argument("data", nargs="+", help="files with the training rows")
     add_inference_options(parser)
-    parser.add_argument("--debias", action="store_true", help="remove most of the bias by the penalty")
-    arguments.add_survival_option(parser)
-    arguments.add_data_options(parser)
+    parser.add_argument("--debias", action="store_true", help="remove most of the bias of the penalty")
+    arguments.add_survival_option(arguments.add_data_options(parser))
 
 
 def add_cluster_option(parser: argparse.ArgumentParser) -> None:
     """Add the option of what is independent."""
     parser.add_argument(
-        "--cluster", metavar="COLUMN", help="column of what rows have in common, such as a patient (tables)"
+        "--cluster", metavar="COLUMN", help="column of groups of dependent rows, such as patients (tables)"
     )
 
 
 def add_inference_options(parser: argparse.ArgumentParser) -> None:
-    """Add the options of what is independent, and of the level."""
+    """Add the options of what is independent, and of the confidence."""
     add_cluster_option(parser)
-    parser.add_argument(
-        "--level",
-        type=arguments.LEVEL,
-        default=0.95,
-        help="confidence level of the intervals (default: 0.95)",
-    )
+    arguments.add_confidence_option(parser)
 
 
 def run(options: argparse.Namespace, console: Console) -> None:
@@ -93,14 +87,14 @@ def run(options: argparse.Namespace, console: Console) -> None:
         console.result(values, str(selected).split("\n"))
         return
     found = training.inference(debias=options.debias)
-    summary = found.summary(options.level)
+    summary = found.summary(options.confidence)
     values = {
         "command": "summary",
         "alpha": found.alpha,
         "pairs": found.n_pairs,
         "unit": found.unit,
         "units": found.n_units,
-        "level": options.level,
+        "confidence": options.confidence,
         "debiased": found.is_debiased,
         "weights": summary.as_dicts(),
         "seconds": perf_counter() - start,

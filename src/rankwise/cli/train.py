@@ -24,14 +24,14 @@ from rankwise.io.table_formats import NotNumbersError
 EXAMPLE = """  rankwise train train.txt -o model.json --alpha 0.001
   rankwise train train.txt.gz -o model.json --tune --scale standard
   rankwise train train.csv -o model.json --label grade --qid query --method rank-rls
-  rankwise train wines.csv -o model.json --label rating --method boosted     (words, dates and gaps)
-  rankwise train wines.csv -o model.json --label rating --method kernel      (no parameter to tune)
+  rankwise train wines.csv -o model.json --label rating --method boosted    (strings, dates, missing values)
+  rankwise train wines.csv -o model.json --label rating --method kernel     (no parameter to tune)
   rankwise train wines.csv -o model.json --label rating --method auto --time 60   (tries several models)
   rankwise train patients.csv -o model.json --survival months,died --qid hospital
   rankwise train answers.parquet -o model.json --pairs chosen_,rejected_ --qid prompt
   rankwise train log.csv -o model.json --clicked click --position rank --qid query --document doc
   rankwise train train.txt -o model.json --resume        (continue after Ctrl-C or a crash)
-  rankwise train 'part-*.txt.gz' -o model.json --dask    (more rows than memory)
+  rankwise train 'part-*.txt.gz' -o model.json --dask    (data larger than memory)
 """
 
 
@@ -44,37 +44,21 @@ def add_parser(commands: Any) -> None:
         run,
         "fit a model to data files",
         "Learn to rank from svmlight/LETOR files (plain or .gz, .bz2, .xz, .zst; - is standard input), CSV "
-        "or Parquet, and write the model. A long training writes checkpoints beside the model.",
+        "or Parquet, and write the model. Long runs write checkpoints beside the model.",
         EXAMPLE,
+        help_levels="METHOD|all",
     )
-    parser.set_defaults(reads=("data", "valid", "calibrate"), writes=("output",), checkpoints=True)
+    parser.set_defaults(reads=("data", "valid", "calibration_data"), writes=("output",), checkpoints=True)
     parser.add_argument("data", nargs="+", help="files with the training rows")
-    parser.add_argument("-o", "--output", required=True, help="file of the model")
-    strength = parser.add_mutually_exclusive_group()
-    strength.add_argument(
-        "--alpha", type=arguments.POSITIVE, help="strength of the penalty (default: 0.001; curve: chosen)"
-    )
-    strength.add_argument(
-        "--tune",
-        action="store_true",
-        help="choose alpha (boosted: the size of the trees or, with --n-estimators, their number) by "
-        "cross-validation over queries",
-    )
-    model_options.add_selection_options(parser)
-    parser.add_argument(
-        "--calibrate",
-        nargs="+",
-        metavar="DATA",
-        help="files with held-out rows to which the temperature of the probabilities is fitted "
-        "(rank-logistic)",
-    )
-    model_options.add_checkpoint_options(parser)
-    model_options.add_model_options(parser, more=("auto",))
-    arguments.add_survival_option(parser)
-    arguments.add_pairs_options(parser)
-    arguments.add_data_options(parser, width=True)
-    add_dask_option(parser)
+    parser.add_argument("-o", "--output", required=True, metavar="FILE", help="file of the model")
+    model_options.add_model_options(parser, more=("auto",), fits=True)
     add_auto_options(parser)
+    model_options.add_selection_options(parser)
+    model_options.add_checkpoint_options(parser)
+    add_dask_option(parser)
+    data = arguments.add_data_options(parser, width=True)
+    arguments.add_survival_option(data)
+    model_options.add_pairs_options(data)
     add_click_options(parser)
 
 
@@ -83,15 +67,15 @@ def run(options: argparse.Namespace, console: Console) -> None:
     check_auto_options(options)
     if options.method == "auto":
         return search(options, console)
-    if options.scoring is not None and not (options.tune or ends_early(options)):
+    if options.metric is not None and not (options.tune or ends_early(options)):
         raise UsageError("--metric is for the choice of alpha; use it with --tune.")
     check_data_options(options)
     check_dask_options(options)
     check_validation(options)
     recipe = recipe_of(options)
-    if options.calibrate is not None and not hasattr(recipe.ranker(), "calibrate"):
+    if options.calibration_data is not None and not hasattr(recipe.ranker(), "calibrate"):
         raise UsageError(
-            f"--calibrate cannot be used with --method {options.method}, which has no probabilities."
+            f"--calibration-data cannot be used with --method {options.method}, which has no probabilities."
         )
     check_output(options.output)
     with dask_client(options, console):
@@ -100,7 +84,7 @@ def run(options: argparse.Namespace, console: Console) -> None:
         reading = perf_counter() - start
         require_rows(data)
         outcome = learn(options, console, recipe, data, options.tune)
-        if options.calibrate is not None:
+        if options.calibration_data is not None:
             calibrate(outcome, data, options)
         values = training_report.report_values(options, data, outcome, reading)
     save(options, data, outcome)
@@ -131,12 +115,12 @@ def read_rows(options: argparse.Namespace) -> Any:
     try:
         return read_partitions(options)
     except NotNumbersError as error:
-        raise ValueError(f"{error} --dask takes numbers without gaps; train without it.") from None
+        raise ValueError(f"{error} --dask takes numbers without missing values; train without it.") from None
 
 
 def calibrate(outcome: Any, data: Any, options: argparse.Namespace) -> None:
     """Fit the temperature to held-out rows, which are read like the training rows."""
-    given = {"data": options.calibrate, "features": data.feature_names or options.features}
+    given = {"data": options.calibration_data, "features": data.feature_names or options.features}
     given["as_text"] = data.kinds is not None
     rows = read_data(argparse.Namespace(**(vars(options) | given)), known=int(outcome.ranker.n_features_in_))
     X = before_last_step(outcome.model, dense_if_shifted(outcome.model, rows_like(data, rows)), rows.qid)

@@ -12,6 +12,7 @@ from rankwise.cli.dask import add_dask_option, check_dask_options, dask_client
 from rankwise.cli.data import check_data_options
 from rankwise.cli.models import recipe_of
 from rankwise.cli.output import Console
+from rankwise.cli.parser import common
 from rankwise.cli.training import check_output, learn, require_rows
 from rankwise.cli.training_report import choice_lines, choice_values, report_lines, report_values
 
@@ -28,23 +29,27 @@ def add_parser(commands: Any) -> None:
         "data [data ...] [-o model] [options]",
         run,
         "compare alphas by cross-validation",
-        "Print a measure of each alpha (boosted: size of the trees or, with --n-estimators, their number) on "
-        "held-out queries, mean and standard deviation over folds: that of --metric, by default the ranking "
-        "error, for rank-logistic the log loss of a pair, and for ordinal-svm the mean absolute error of "
+        "Print a metric of each alpha (boosted: size of the trees or, with --n-estimators, their number) on "
+        "held-out queries, with its mean and standard deviation over folds. The default is the ranking "
+        "error, for rank-logistic the log loss of pairs, and for ordinal-svm the mean absolute error of "
         "predicted ranks.",
         EXAMPLE,
+        help_levels="METHOD|all",
     )
     parser.set_defaults(reads=("data", "valid"), writes=("output",), checkpoints=True)
     parser.add_argument("data", nargs="+", help="files with the training rows")
-    parser.add_argument("-o", "--output", help="file for the model of the best alpha, fitted to all rows")
+    parser.add_argument(
+        "-o", "--output", metavar="FILE",
+        help=common("file for the model of the best alpha, fitted to all rows"),
+    )  # fmt: skip
+    model_options.add_model_options(parser)
     model_options.add_selection_options(parser)
     model_options.add_checkpoint_options(parser)
-    model_options.add_model_options(parser)
-    arguments.add_survival_option(parser)
-    arguments.add_pairs_options(parser)
-    arguments.add_data_options(parser, width=True)
-    add_click_options(parser)
     add_dask_option(parser)
+    data = arguments.add_data_options(parser, width=True)
+    arguments.add_survival_option(data)
+    model_options.add_pairs_options(data)
+    add_click_options(parser)
 
 
 def run(options: argparse.Namespace, console: Console) -> None:

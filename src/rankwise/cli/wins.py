@@ -86,18 +86,20 @@ def add_parser(commands: Any) -> None:
         run,
         "compare the arms of a trial by win statistics",
         "Compare each treated patient with each control by the first outcome that can order the two. Print "
-        "the win ratio, the win odds and the net benefit with intervals and p-values, the pairs that each "
-        "outcome decides, and the win ratio up to this outcome.",
+        "the win ratio, the win odds and the net benefit with intervals and p-values, the number of pairs "
+        "that each outcome decides, and the win ratio up to that outcome.",
         EXAMPLE,
     )
     parser.set_defaults(reads=("data",))
     parser.add_argument("data", help="table of patients: CSV, TSV, Parquet or Arrow")
     group = parser.add_argument_group("trial")
     group.add_argument(
-        "--treatment", metavar="COLUMN", required=True, help="column of the arm, of two values"
+        "--treatment", metavar="COLUMN", required=True, help="column of the arm, with two values"
     )
     group.add_argument(
-        "--control", help="value of the control arm (default: the smaller number, control or placebo)"
+        "--control",
+        metavar="ARM",
+        help="value of the control arm (default: the smaller number, control or placebo)",
     )
     group.add_argument(
         "--outcome", type=arguments.value(outcome, "NAME[:TIME/EVENT][:higher|lower][:margin=NUMBER]"),
@@ -107,16 +109,13 @@ def add_parser(commands: Any) -> None:
         "better, and margin=30 for differences that do not count",
     )  # fmt: skip
     group.add_argument(
-        "--strata", metavar="COLUMN", help="column of strata: patients are compared within them"
+        "--strata", metavar="COLUMN", help="column of strata; patients are compared within strata only"
     )
     group.add_argument(
         "--stratum-weights", choices=STRATUM_WEIGHTS, default=STRATUM_WEIGHTS[0],
-        help="all pairs weigh the same (default), or 1 / n in a stratum of n patients",
+        help="equal weights of all pairs (default), or 1 / n for pairs in a stratum of n patients",
     )  # fmt: skip
-    group.add_argument(
-        "--level", type=arguments.LEVEL, default=0.95,
-        help="confidence level of the intervals (default: 0.95)",
-    )  # fmt: skip
+    arguments.add_confidence_option(group)
 
 
 def run(options: argparse.Namespace, console: Console) -> None:
@@ -133,7 +132,7 @@ def run(options: argparse.Namespace, console: Console) -> None:
         strata,
         control=control_of(arms, options.control),
         stratum_weights=options.stratum_weights,
-        confidence=options.level,
+        confidence=options.confidence,
     )
     values = {"command": "wins", **found.as_dict(), "seconds": perf_counter() - start}
     console.result(values, str(found).split("\n"))

@@ -54,7 +54,9 @@ def new_frame(columns: Mapping[str, Any], categorical: Sequence[str] = ()) -> An
     names: tuple[Literal["pandas", "polars", "pyarrow"], ...] = ("pandas", "polars", "pyarrow")
     package = next((name for name in names if importlib.util.find_spec(name) is not None), None)
     if package is None:
-        raise ImportError("Frames need pandas, polars or pyarrow: pip install 'rankwise[frames]'.")
+        raise ImportError(
+            "The table becomes a data frame, which needs pandas, polars or pyarrow: pip install pandas."
+        )
     series = [column for column in columns.values() if isinstance(column, nw.Series)]
     if any(column.implementation.is_polars() for column in series):
         package = "polars"

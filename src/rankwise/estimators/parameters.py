@@ -24,7 +24,7 @@ from rankwise.losses.plackett_luce import TIES
 
 RandomState = int | np.random.RandomState | None
 CrossValidation = int | str | Iterable | None
-LOSS = "loss of a pair; least-squares is for boosted and kernel alone"
+LOSS = "loss of a pair; least-squares: boosted and kernel only"
 # The kernels whose scales are learned.
 LEARNED_KERNELS = ("auto", "laplacian", "exponential", "rbf")
 
@@ -150,9 +150,9 @@ class Stopping:
     """When a fit ends."""
 
     tol: float = option(
-        1e-3, "stop when the certified gap is below this fraction of the possible improvement"
+        1e-3, "stop when the certified gap is below this fraction of the attainable improvement"
     )
-    max_iter: int = option(1000, "maximal number of iterations")
+    max_iter: int = option(1000, "maximum number of iterations")
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
@@ -195,7 +195,7 @@ class Calibration:
     """Whether probabilities are calibrated on rows held out."""
 
     calibrated: bool = option(
-        False, "learn probabilities of the labels by cross-fitting, for predict --proba"
+        False, "learn probabilities of the labels, by cross-fitting, for predict --proba"
     )
 
 
@@ -224,7 +224,9 @@ class Kept:
 class Cost:
     """The target of a pair in least squares."""
 
-    cost: str = option("magnitude", "target difference of a pair", choices=("magnitude", "unit", "relative"))
+    cost: str = option(
+        "magnitude", "target difference of the scores of a pair", choices=("magnitude", "unit", "relative")
+    )
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
@@ -251,7 +253,7 @@ class Curves:
     n_bins: int = option(128, "bins per feature")
     shape: str = option("steps", "shape of the curves", choices=("steps", "lines"))
     interactions: int | str | Sequence[Any] = option(
-        0, "number of pairs of features with a table", reader="whole"
+        0, "number of pairs of features with an interaction", reader="whole"
     )
     interaction_bins: int = 64
     monotone: dict[Any, int] | Sequence[int] | None = None
@@ -267,7 +269,7 @@ class Hulls:
         "chain or full: a class is above the next lower one, or above all lower ones; or edges 'A>B,...'",
         reader="order",
     )
-    slack: str = option("squared", "penalty of violations", choices=("squared", "absolute"))
+    slack: str = option("squared", "penalty of violations of the order", choices=("squared", "absolute"))
     slack_per: str = option("edge", "one slack per row, or per row and edge", choices=("row", "edge"))
     penalty: str = "function"
     laplacian_weight: float = 0.0
@@ -281,11 +283,11 @@ class Trees:
 
     loss: str = option("squared_hinge", LOSS, choices=OBJECTIVES)
     _: KW_ONLY
-    n_estimators: int | None = option(None, "number of trees, by default chosen")
-    learning_rate: float = option(0.05, "factor of each tree")
+    n_estimators: int | None = option(None, "number of trees (default: chosen on held-out rows)")
+    learning_rate: float = option(0.05, "shrinkage of each tree")
     num_leaves: int = option(15, "leaves per tree")
     max_depth: int = -1
-    min_child_samples: int | None = option(None, "fewest rows of a leaf, by default 20, or 10 of few")
+    min_child_samples: int | None = option(None, "minimum rows per leaf (default: 20, or 10 for small data)")
     subsample: float = 0.8
     colsample_bytree: float = 1.0
     colsample_bynode: float = 0.7
@@ -316,7 +318,7 @@ class EarlyStopping:
         "--n-estimators and with at least 100 rows",
         reader="switch",
     )
-    validation_fraction: float | None = option(None, "fraction of such a part", reader="part")
+    validation_fraction: float | None = option(None, "fraction of rows in each held-out part", reader="part")
     scoring: str | None = None
 
 
@@ -341,7 +343,7 @@ class PairwiseParameters(Stopping, Method, PairWeight, Average, Basis, Kernel, S
 class ListTies:
     """How rows of equal labels are chosen from a list."""
 
-    ties: str = option("breslow", "how tied rows are chosen from a list", choices=TIES)
+    ties: str = option("breslow", "treatment of tied rows of a list", choices=TIES)
 
 
 @dataclass(eq=False, repr=False, kw_only=True)

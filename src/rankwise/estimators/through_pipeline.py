@@ -52,6 +52,7 @@ def rank(model: Any, X: Any, qid: ArrayLike | None = None) -> NDArray[np.int64]:
     Returns
     -------
     positions : array of shape (n_rows,)
+        They count from 0, as indices do; the command `rankwise rank` counts from 1.
 
     Examples
     --------

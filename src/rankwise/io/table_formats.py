@@ -322,7 +322,7 @@ def _has_arrow(title: str) -> bool:
     if importlib.util.find_spec("pyarrow") is not None:
         return True
     if importlib.util.find_spec("polars") is None:
-        raise ImportError(f"{title} files need pyarrow or polars: pip install 'rankwise[frames]'.")
+        raise ImportError(f"{title} files need pyarrow or polars: pip install pyarrow.")
     return False
 
 
