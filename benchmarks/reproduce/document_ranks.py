@@ -84,7 +84,7 @@ def documents(data):
 
 
 def drawn(X, y, size, draws, generator):
-    """Return the risks of each learner after training on so many documents, drawn several times."""
+    """Return the risks of each learner after training on documents that are drawn several times."""
     found = [risks(X, y, ordinal.draw_sample(generator, y, size)) for _ in range(draws)]
     return {name: [each[name] for each in found] for name in NAMES}
 
