@@ -59,12 +59,13 @@ def found(name, finding, records):
 
 
 def subgradients(record):
-    largest = record["result"].get("at_largest")
+    largest, pairs = record["result"].get("at_largest"), record["conclusions"]
     if not largest:
         return "The tree and the counting of rankwise grow alike, all pairs much faster."
     return (
         f"The counting of rankwise takes 1/{number(largest['tree_over_merge'], 0)} of the tree's time at "
-        f"{number(largest['rows'], 0)} rows, and all pairs grow with the square."
+        f"{number(largest['rows'], 0)} rows, and every pair of {number(pairs['rows'], 0)} rows "
+        f"{significant(pairs['minutes'])} minutes."
     )
 
 
