@@ -297,7 +297,7 @@ def interval_of_pair(data: dict, first: int, second: int) -> tuple[float, float]
 
 
 def _in_words(interval: tuple[float, float] | None, against: str) -> str:
-    """State what an interval tells of an order; `against` names what the order contradicts."""
+    """State what an interval says about an order; `against` names what the order contradicts."""
     if interval is None:
         return ""
     low, high = interval
