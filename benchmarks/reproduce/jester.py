@@ -191,9 +191,9 @@ def about_the_alike(rounds, found):
     sure = [name for name, each in small.items() if each["holm"] <= 0.05]
     return [
         *lines,
-        f"Of {found['tests']} differences from (21), {found['n_small']} have p-values below one in twenty; the",
-        f"paper finds none significant: {listed}. After Holm's correction for their number",
-        f"{'that of ' + joined(sure, str) if sure else 'none'} is.",
+        f"Of {found['tests']} differences from (21), {found['n_small']} have p-values below one in twenty,",
+        f"where the paper finds none significant: {listed}. Holm's correction for their number leaves",
+        f"{joined(sure, str) if sure else 'none'}.",
     ]
 
 
