@@ -224,8 +224,8 @@ def section(record):
     met = largest["share_of_paper"] <= paper["asked_for"]
     return [
         f"Fits end at a gap of {settings['epsilon']}, each in a process of its own; seconds are those of the",
-        "processor, on one thread; a test pair with equal scores counts as correct. The paper's optimiser",
-        'with the counting of `rankwise` is `solver="bmrm"`; PRSVM minimises the squared hinge.',
+        "processor, on one thread; a test pair with equal scores counts as correct. The paper's optimizer",
+        'with the counting of `rankwise` is `solver="bmrm"`; PRSVM minimizes the squared hinge.',
         *about_counting(settings),
         *lines,
         "",
@@ -284,7 +284,7 @@ def about_the_squared_hinge(record):
         "",
         *table(["rows of", "rows", "hinge", "squared hinge"], rows),
         "",
-        "At the same lambda the two losses are regularised differently, so this is no comparison of the",
+        "At the same lambda the two losses are regularized differently, so this is no comparison of the",
         "losses at their best.",
     ]
 
@@ -363,7 +363,7 @@ def about_other_alphas(record):
             [
                 "",
                 f"TreeRSVM takes {joined(told, str)} times as long. The ratios are not those of one lambda:",
-                "the smaller lambda is, the more planes the paper's optimiser needs, and the more a line",
+                "the smaller lambda is, the more planes the paper's optimizer needs, and the more a line",
                 "search saves.",
             ]
             if told

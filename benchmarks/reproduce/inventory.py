@@ -26,7 +26,7 @@ def entries():
         ("Fung 2005", "figures 1 and 2", None, DRAWN, "Order graphs and hulls, without data."),
         ("Fung 2005", "table 1, figure 3a", "hull_bins", REPRODUCED, hulls),
         ("Fung 2005", "figure 3b", "hull_time", IN_PART, hull_times),
-        ("Fung 2005", "program (27), any regulariser", "hull_l1", IN_PART, hulls_l1),
+        ("Fung 2005", "program (27), any regularizer", "hull_l1", IN_PART, hulls_l1),
         ("Herbrich 1999", "figure 1", None, DRAWN, "Ranks on the axis of utility, without data."),
         ("Herbrich 1999", "figure 2", "ordinal_curves", REPRODUCED, ordinal),
         ("Herbrich 1999", "figure 3", "document_ranks", IN_FORM, documents),
@@ -101,7 +101,7 @@ def test_errors(record):
     apart = max(abs(a["error"] - b["error"]) for a, b in pairs if "error" in a and "error" in b)
     real = max(losses_apart(result[name]) for name in ("cadata", "rcv1"))
     return (
-        f"The two optimisers {'hardly differ' if apart < SIMILAR else 'differ'} in test error. "
+        f"The two optimizers {'hardly differ' if apart < SIMILAR else 'differ'} in test error. "
         f"The squared hinge and the hinge differ by at most {number(real[0], 4)} on real rows, at "
         f"{number(real[1], 0)}; they are similar in the paper."
     )

@@ -61,7 +61,7 @@ NAMES = {
     "rank_rls": "RankRLS",
     "rank_rls_ties_kept": "RankRLS, tied pairs kept",
     "rls_zero_one": "RLS regressor, labels 1 and 0, no intercept: the paper's words",
-    "rls_constant": "RLS regressor, with a penalised constant feature",
+    "rls_constant": "RLS regressor, with a penalized constant feature",
     "rls_intercept": "RLS regressor, with an intercept",
     "rls_signed": "RLS regressor, labels -1 and 1, no intercept",
     "rank_svm": "RankSVM",
@@ -196,7 +196,7 @@ def methods(K, settings):
 
 
 class Regressor:
-    """Minimises the sum of squared errors + lambda ||f||^2; a fold's decomposition serves all topics."""
+    """Minimizes the sum of squared errors + lambda ||f||^2; a fold's decomposition serves all topics."""
 
     def __init__(self, K, intercept=False):
         self.K, self.intercept, self.decomposed = K, intercept, {}
@@ -210,7 +210,7 @@ class Regressor:
     def _decomposition(self, rows):
         if rows.tobytes() not in self.decomposed:
             block = self.K[np.ix_(rows, rows)]
-            if self.intercept:  # a free constant is the same as centred rows and labels
+            if self.intercept:  # a free constant is the same as centered rows and labels
                 block = block - block.mean(axis=0) - block.mean(axis=1)[:, None] + block.mean()
             self.decomposed[rows.tobytes()] = np.linalg.eigh(block)
         return self.decomposed[rows.tobytes()]
