@@ -6,6 +6,8 @@ from importlib.util import find_spec
 from os import sep
 from pathlib import Path
 
+from rankwise.estimators.completion import INTERNAL
+
 sys.path.insert(0, str(Path(__file__).parent))
 
 project = "rankwise"
@@ -37,6 +39,8 @@ copybutton_prompt_text = r">>> |\.\.\. |\$ "
 copybutton_prompt_is_regexp = True
 
 autosummary_generate = True
+# Members of estimators that users do not need: the pages of classes leave them out.
+autosummary_context = {"internal": ", ".join(sorted(INTERNAL))}
 toc_object_entries_show_parents = "hide"
 autodoc_typehints = "none"
 autodoc_member_order = "bysource"
