@@ -12,6 +12,7 @@ from sklearn.preprocessing import StandardScaler
 from browser import By, Keys, Select, needs_browser, show, started
 from html_page import Page
 from rankwise import BoostedRanker, CurveRanker, RankLogistic, RankSVM
+from rankwise.cli.main import main
 from rankwise.core.text import short
 from rankwise.datasets import make_ranking
 from rankwise.preprocessing import QueryScaler, TableEncoder
@@ -166,6 +167,18 @@ def test_dates_are_dates_and_booleans_are_yes_or_no():
             assert page.column("weights", "Standard deviation")[
                 page.names("weights").index("added")
             ] == pytest.approx((rows["added"] - rows["added"].min()).dt.days.std(ddof=0))
-    assert value_kinds(report.data)["bm25"] == "number"
+    assert value_kinds(report.data, {})["bm25"] == "number"
     durations = MIXED.assign(added=MIXED["added"] - MIXED["added"].min())
-    assert value_kinds(Report(X[:, 0], durations, Y, QID).data)["added"] == "number"
+    assert value_kinds(Report(X[:, 0], durations, Y, QID).data, {})["added"] == "number"
+
+
+@pytest.mark.parametrize("method", ["curve", "rank-svm"])
+def test_dates_of_files_are_dates(method, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    MIXED.assign(grade=Y, query=QID).to_csv("rows.csv", index=False)
+    columns = ["--label", "grade", "--qid", "query", "-q"]
+    assert main(["train", "rows.csv", "-o", "model.json", "--method", method, *columns]) == 0
+    assert main(["report", "model.json", "rows.csv", "-o", "page.html", *columns]) == 0
+    page = Page((tmp_path / "page.html").read_text(encoding="utf-8"))
+    kinds = {one["name"]: one["kind"] for one in page.data["what-if-data"]["features"]}
+    assert (kinds["added"], kinds["is_new"], kinds["bm25"]) == ("date", "yes or no", "number")

@@ -11,26 +11,11 @@ from numbers import Real
 from typing import Any
 
 from rankwise.core.text import escaped, short
-from rankwise.evaluation.measures import Measure
 from rankwise.report.marks import Picture
 from rankwise.report.svg import legend, svg
 
 # Nothing may be loaded from elsewhere, even if a feature name contains HTML.
 POLICY = "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; img-src data:"
-
-
-def better_in_words(measures: Sequence[Measure]) -> str:
-    """State for each measure whether higher or lower is better.
-
-    Examples
-    --------
-    >>> better_in_words([Measure("error", "Ranking error", False), Measure("tau", "Kendall's tau", True)])
-    "Lower is better: Ranking error. Higher is better: Kendall's tau."
-    """
-    ways: dict[str, list[str]] = {"Lower": [], "Higher": []}
-    for one in measures:
-        ways["Higher" if one.higher_is_better else "Lower"].append(one.name)
-    return " ".join(f"{way} is better: {', '.join(names)}." for way, names in ways.items() if names)
 
 
 @dataclass(frozen=True)
@@ -137,7 +122,8 @@ def facts(pairs: Iterable[tuple[str, Cell]]) -> str:
 def figure(picture: Picture, caption: str, wide: bool = False, key: bool = False) -> str:
     """Return a figure: a picture with its caption, and with the names of its lines and dots as a `key`."""
     kind = ' class="wide"' if wide else ""
-    words = f"<figcaption>{escaped(caption)}</figcaption>{legend(picture) if key else ''}"
+    words = f"<figcaption>{escaped(caption)}</figcaption>" if caption else ""
+    words += legend(picture) if key else ""
     return f'<figure{kind}><div class="chart">{svg(picture)}</div>{words}</figure>'
 
 

@@ -23,7 +23,7 @@ from rankwise.evaluation.data import EvaluationData
 from rankwise.evaluation.names import feature_names
 from rankwise.io.terms import terms_of
 from rankwise.report.curves_display import has_curves, level_names
-from rankwise.report.feature_values import YES_NO, value_kinds
+from rankwise.report.feature_values import YES_NO
 from rankwise.report.page import embedded, paragraph, section, select
 from rankwise.report.pairs import rounded, row_title
 from rankwise.report.queries import in_order, named_queries, spread_out
@@ -67,7 +67,9 @@ class MovedTerms:
     n_movable: int
 
 
-def what_if_section(data: EvaluationData, weights: Weights | None, errors: FloatArray) -> str:
+def what_if_section(
+    data: EvaluationData, weights: Weights | None, errors: FloatArray, kinds: Mapping[str, str]
+) -> str:
     """Return the section; it says why if the score is not a sum of terms of features or of pairs of them."""
     groups = list(_groups(data, errors))
     if data.ranker is None or not groups:
@@ -93,9 +95,7 @@ def what_if_section(data: EvaluationData, weights: Weights | None, errors: Float
         f'<form class="fields" id="what-if-form">{"".join(fields)}</form>',
         '<p id="what-if-answer" class="answer" aria-live="polite"></p>',
         '<div id="what-if-sliders" class="sliders"></div>',
-        embedded(
-            "what-if-data", _as_json(found, listed, [len(rows) for _, rows in groups], value_kinds(data))
-        ),
+        embedded("what-if-data", _as_json(found, listed, [len(rows) for _, rows in groups], kinds)),
     )
 
 
