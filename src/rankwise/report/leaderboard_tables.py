@@ -81,7 +81,7 @@ def chance_grid(model: BaseLeaderboard, board: Leaderboard) -> str:
         [
             str(item.item),
             item.rank,
-            *(None if i == j else Number(p, share(p)) for j, p in enumerate(row)),
+            *(None if i == j else Number(p, share(p), shade=2 * p - 1) for j, p in enumerate(row)),
         ]
         for i, (item, row) in enumerate(zip(shown, np.transpose(chances).tolist(), strict=True))
     ]

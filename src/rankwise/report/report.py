@@ -20,6 +20,7 @@ from rankwise.evaluation import Difference, Measured
 from rankwise.evaluation.comparison import comparison_of
 from rankwise.evaluation.data import named_models
 from rankwise.evaluation.evaluated import evaluated_rows
+from rankwise.evaluation.inference import p_text
 from rankwise.evaluation.measures import RANKS, Choice, named_measure
 from rankwise.evaluation.names import row_names_of
 from rankwise.evaluation.single_feature import SingleFeature, best_single_feature
@@ -44,6 +45,7 @@ if TYPE_CHECKING:
     from rankwise.evaluation.inference import Inference
 
 FRAME_HEIGHT = 700
+SPACE = "\N{NO-BREAK SPACE}"
 # The number of models that a sentence names; it counts the others.
 LISTED = 3
 
@@ -330,5 +332,7 @@ def pairs_in_words(preferences: Preferences | None) -> str:
 
 def _apart(found: Difference) -> str:
     """Name the other model, with the difference and its p-value."""
-    certain = f", p\N{NO-BREAK SPACE}=\N{NO-BREAK SPACE}{found.p:.2g}" if found.p == found.p else ""
+    p = p_text(found.p)
+    sign = "<" if p.startswith("<") else "="
+    certain = f", p{SPACE}{sign}{SPACE}{p.lstrip('<')}" if found.p == found.p else ""
     return f"{found.other} ({abs(100 * found.mean):.1f} points{certain})"
