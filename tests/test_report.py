@@ -91,6 +91,36 @@ def test_the_measures_are_those_of_the_library(page, rows, model):
     assert f"{100 * expected['pairs']:.1f}% of pairs in the right order" in page.words
 
 
+def test_the_page_speaks_of_pairs_in_the_right_order(rows, model):
+    X, y, qid = rows
+    report = Report(model, X, y, qid, models={"one": X[:, 0]})
+    html = report.to_html()
+    page = Page(html)
+    assert "anking error" not in page.words
+    found = report.measures["RankSVM"][0]
+    assert f"{100 * found.in_order[1]:.1f} to {100 * found.in_order[2]:.1f}" in page.words
+    assert digits_for(found.low, found.high) == 3
+    ndcg = {row[3][0] for row in page.tables["queries"][1:]}
+    assert all(re.fullmatch(r"[01]\.\d{3}", text) for text in ndcg)
+    top = html.split('class="tiles"')[0]
+    assert top.count('class="whisker s0"') == 2
+    assert top.count('class="ring s5"') == 1  # the best single feature
+
+
+def test_the_contents_list_the_sections(page):
+    links = [link["href"].removeprefix("#") for link in page.all("a") if link.get("href") != "#content"]
+    assert links[: len(page.all("h2"))] == [heading["id"] for heading in page.all("h2")]
+
+
+def test_every_query_is_a_dot_per_model(rows, model):
+    X, y, qid = rows
+    html = Report(model, X, y, qid, models={"one": X[:, 0]}).to_html()
+    quality = html.split('id="quality"')[1].split("</figure>")[0]
+    errors = metrics.ranking_error(y, X[:, 0], qid, per_query=True)
+    assert quality.count('class="dot s1"') == np.count_nonzero(~np.isnan(errors))
+    assert f"<title>q07: {100 * (1 - errors[7]):.1f}%</title>" in quality
+
+
 def test_intervals_over_queries_are_those_of_the_normal_distribution_where_it_holds(report):
     found = report.measures["RankSVM"][0]
     spread = found.values.std(ddof=1) / np.sqrt(len(found.values))

@@ -118,10 +118,9 @@ def moved_terms(data: EvaluationData, weights: Weights, rows: IntArray) -> Moved
         found, sums = _of_curves(
             model, weights, some_rows(data.X.tocsr() if sp.issparse(data.X) else data.X, numbers)
         )
-    elif encoder_of(model) is not None and hasattr(last_step(model), "coef_"):
-        found, sums = _of_table(data, numbers)
     elif _is_scaled_only(model) and not has_curves(model) and hasattr(last_step(model), "coef_"):
-        found, sums = _of_weights(weights, numbers)
+        is_table = encoder_of(model) is not None
+        found, sums = _of_table(data, numbers) if is_table else _of_weights(weights, numbers)
     else:
         return None
     scores = data.main_scores[rows]
@@ -129,10 +128,11 @@ def moved_terms(data: EvaluationData, weights: Weights, rows: IntArray) -> Moved
 
 
 def _is_scaled_only(model: Any) -> bool:
-    """Return whether all steps before the last are scalers: weights are those of the given features."""
+    """Return whether all steps before the last are scalers, but for a TableEncoder as the first one."""
+    encoder = encoder_of(model)
     try:
         for _, step in getattr(model, "steps", [])[:-1]:
-            if step not in (None, "passthrough"):
+            if step is not encoder and step not in (None, "passthrough"):
                 scaling_of(step)
     except (TypeError, ValueError):
         return False
@@ -195,7 +195,7 @@ def _encoded_column(encoder: TableEncoder, j: int, weights: Weights, place: int)
     is_level = rows[:, : len(names)] > 0
     codes = np.where(is_level.any(axis=1), is_level.argmax(axis=1), -1.0)
     knots = [-1.0, *map(float, range(len(names)))]
-    shown = list(zip(knots, ["another", *names], strict=True))
+    shown = list(zip(knots[1:], names, strict=True))
     axis = {"kind": "levels", "knots": knots}
     term = {"features": [place], "axes": [axis], "values": [0.0, *own[: len(names)], of_missing]}
     return _EncodedColumn(np.where(missing, np.nan, codes), shown, term)

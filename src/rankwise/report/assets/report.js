@@ -197,6 +197,7 @@
       const field = document.createElement("select");
       field.id = name;
       if (x[k] === null) field.add(new Option("missing", "", true, true));
+      else if (!feature.levels.some(([value]) => value === x[k])) field.add(new Option("another", String(x[k]), true, true));
       for (const [value, title] of feature.levels) field.add(new Option(title, String(value), value === x[k], value === x[k]));
       field.addEventListener("change", () => { x[k] = field.value === "" ? null : Number(field.value); answer(); });
       return [field];
