@@ -35,6 +35,7 @@ from rankwise.io.model_file import save_model
 from rankwise.io.svmlight import dump_svmlight
 from rankwise.model_selection import alpha_path
 from rankwise.report import Report
+from rankwise.report.learned import tried_section
 from rankwise.report.pairs import difference_errors
 from rankwise.report.reasons import answer, interval_of_pair
 from rankwise.report.shown import Shown, digits_for
@@ -391,7 +392,7 @@ def test_what_was_learned(rows):
         float(f"{gap:.3g}") for gap in model.history_["gap"] if gap > 0
     ]
     for alpha, error in zip(model.alphas_, model.cv_errors_.mean(axis=1), strict=True):
-        assert f"alpha {alpha:.3g}: ranking error {error:.4f}" in html
+        assert f"alpha {alpha:.3g}: pairs in the right order {100 * (1 - error):.1f}%" in html
 
 
 @pytest.mark.parametrize(
@@ -882,3 +883,12 @@ def test_the_command_takes_scores_and_refuses_the_rest(files, capsys):
         == 1
     )
     assert "does not exist" in capsys.readouterr().err
+
+
+def test_what_was_tried_is_shown_as_pairs_in_the_right_order():
+    one = {"model": "m", "family": "linear", "mean": 0.2, "low": 0.1, "high": 0.3, "difference": 0.05}
+    for measure, expected in (("Ranking error", [0.8, 0.7, 0.9, 0.05]), ("NDCG", [0.2, 0.1, 0.3, 0.05])):
+        page = Page(tried_section([one | {"measure": measure}]))
+        titles = ("Mean", "From", "To", "Difference")
+        close([page.column("tried-models", title)[0] for title in titles], expected)
+        assert ("80.0%" in str(page.tables)) == (measure == "Ranking error")
