@@ -14,7 +14,7 @@ from rankwise.datasets import make_search
 from rankwise.report import Report
 
 TARGET = Path(__file__).parent / "images" / "report.png"
-WIDTH, HEIGHT = 1120, 870
+WIDTH, HEIGHT = 1120, 826
 
 
 def search_report() -> Report:

@@ -2,6 +2,7 @@
 
 import gzip
 import json
+import re
 
 import numpy as np
 import pandas as pd
@@ -217,6 +218,10 @@ def test_the_page_shows_chances_and_is_safe(model):
     assert headline(model, board) in page.words
     assert "Tie effect nu" in page.words
     assert page.column("leaderboard", "Range of rank") == [row.best_rank for row in board]
+    # The likelier winner of a pair is blue, the other one orange.
+    shades = re.findall(r'style="background:color-mix\(in srgb,var\(--fill-(blue|orange)\)', html)
+    n_pairs = len(board) * (len(board) - 1) // 2
+    assert sorted(shades) == ["blue"] * n_pairs + ["orange"] * n_pairs
 
 
 def test_the_page_names_items_in_its_matrix_and_shows_elo_and_first_places(model):

@@ -123,15 +123,27 @@ def test_a_certified_path_draws_its_shares(rows):
         CertifiedPathDisplay(path).plot(flavour="sweet")
 
 
-def test_query_quality_counts_the_queries(rows, model):
+def test_query_quality_draws_each_query(rows, model):
     X, y, qid = rows
     display = QueryQualityDisplay.from_estimator(model, X, y, qid)
     values = ranking_error(y, model.predict(X), qid, per_query=True)
     np.testing.assert_array_equal(display.values, values)
-    bars, mean = display.drawn_.marks
-    assert mean.x == pytest.approx(values.mean())
-    expected, _ = np.histogram(values, bins=20, range=(0, 1))
-    np.testing.assert_array_equal(bars.top, expected[expected > 0])
+    dots, interval, mean = display.drawn_.marks
+    assert mean.x == pytest.approx([values.mean()])
+    assert np.isnan(interval.low).all()
+    np.testing.assert_allclose(dots.x, np.sort(values))
+    strips = QueryQualityDisplay(
+        {"ours": values, "worse": values / 2}, means=[(0.5, 0.4, 0.6), (0.25, 0.2, 0.3)], kind="share",
+        queries=[f"q{k}" for k in range(len(values))],
+    ).plot()  # fmt: skip
+    ours, worse, interval, mean = strips.drawn_.marks
+    assert list(interval.high) == [0.6, 0.3]
+    assert mean.titles[1] == "worse: mean 25.0%, from 20.0% to 30.0%"
+    first = int(np.argmin(values))
+    assert ours.titles[0] == worse.titles[0].replace(f"{values[first] / 2:.1%}", f"{values[first]:.1%}")
+    assert ours.titles[0].startswith(f"q{first}: ")
+    few = QueryQualityDisplay(values).picture(n_dots=5).marks[0]
+    np.testing.assert_allclose(few.x, np.sort(values)[[0, 4, 9, 14, 19]])
     at_3 = QueryQualityDisplay.from_predictions(y, X[:, 0], qid, metric=ndcg, k=3)
     assert at_3.measure == "ndcg@3"
     np.testing.assert_array_equal(at_3.values, ndcg(y, X[:, 0], qid, k=3, per_query=True))

@@ -35,9 +35,10 @@ from rankwise.io.model_file import save_model
 from rankwise.io.svmlight import dump_svmlight
 from rankwise.model_selection import alpha_path
 from rankwise.report import Report
+from rankwise.report.learned import tried_section
 from rankwise.report.pairs import difference_errors
 from rankwise.report.reasons import answer, interval_of_pair
-from rankwise.report.versus import signed
+from rankwise.report.shown import Shown, digits_for
 
 NASTY = ['<script>alert("1")</script>', "</script><b>", "a & b", '"onload="x', "<!--", "é\ud800"]
 LIMIT = 3_000_000
@@ -80,7 +81,7 @@ def test_the_measures_are_those_of_the_library(page, rows, model):
     X, y, qid = rows
     scores = model.predict(X)
     expected = {
-        "error": metrics.ranking_error(y, scores, qid, undefined="skip"),
+        "pairs": 1 - metrics.ranking_error(y, scores, qid, undefined="skip"),
         "ndcg@5": metrics.ndcg(y, scores, qid, k=5),
         "ndcg@10": metrics.ndcg(y, scores, qid, k=10),
         "map": metrics.average_precision(y, scores, qid),
@@ -88,7 +89,37 @@ def test_the_measures_are_those_of_the_library(page, rows, model):
     }
     assert list(page.values) == list(expected)
     close(list(page.values.values()), list(expected.values()))
-    assert f"{100 * (1 - expected['error']):.1f}% of pairs in the right order" in page.words
+    assert f"{100 * expected['pairs']:.1f}% of pairs in the right order" in page.words
+
+
+def test_the_page_speaks_of_pairs_in_the_right_order(rows, model):
+    X, y, qid = rows
+    report = Report(model, X, y, qid, models={"one": X[:, 0]})
+    html = report.to_html()
+    page = Page(html)
+    assert "anking error" not in page.words
+    found = report.measures["RankSVM"][0]
+    assert f"{100 * found.in_order[1]:.1f} to {100 * found.in_order[2]:.1f}" in page.words
+    assert digits_for(found.low, found.high) == 3
+    ndcg = {row[3][0] for row in page.tables["queries"][1:]}
+    assert all(re.fullmatch(r"[01]\.\d{3}", text) for text in ndcg)
+    top = html.split('class="tiles"')[0]
+    assert top.count('class="whisker s0"') == 2
+    assert top.count('class="ring s5"') == 1  # the best single feature
+
+
+def test_the_contents_list_the_sections(page):
+    links = [link["href"].removeprefix("#") for link in page.all("a") if link.get("href") != "#content"]
+    assert links[: len(page.all("h2"))] == [heading["id"] for heading in page.all("h2")]
+
+
+def test_every_query_is_a_dot_per_model(rows, model):
+    X, y, qid = rows
+    html = Report(model, X, y, qid, models={"one": X[:, 0]}).to_html()
+    quality = html.split('id="quality"')[1].split("</figure>")[0]
+    errors = metrics.ranking_error(y, X[:, 0], qid, per_query=True)
+    assert quality.count('class="dot s1"') == np.count_nonzero(~np.isnan(errors))
+    assert f"<title>q07: {100 * (1 - errors[7]):.1f}%</title>" in quality
 
 
 def test_intervals_over_queries_are_those_of_the_normal_distribution_where_it_holds(report):
@@ -102,8 +133,9 @@ def test_undefined_queries_are_left_out_and_counted(model, rows):
     y[qid == "q03"] = 0
     page = Page(Report(model, X, y, qid).to_html())
     values = metrics.ranking_error(y, model.predict(X), qid, per_query=True)
-    close(page.values["error"], np.nanmean(values))
-    assert "lower is better, 24 queries" in page.words
+    close(page.values["pairs"], 1 - np.nanmean(values))
+    assert "on average over 24 queries" in page.words
+    assert "NDCG@5, NDCG@10, MAP" not in page.words  # the same queries have no pairs and no NDCG
     assert "1 query without pairs to order" in page.words
     assert "q03" not in page.names("queries")
 
@@ -114,9 +146,9 @@ def test_every_query_is_listed_worst_first(page, rows, model):
     names = np.unique(qid)
     order = np.argsort(-errors, kind="stable")
     assert page.names("queries") == names[order].tolist()
-    close(page.column("queries", "Ranking error"), errors[order])
+    close(page.column("queries", "Pairs in the right order"), 1 - errors[order])
     ndcg = metrics.ndcg(y, model.predict(X), qid, k=5, per_query=True)
-    close(page.column("queries", "NDCG@5, exponential gain"), ndcg[order])
+    close(page.column("queries", "NDCG@5"), ndcg[order])
     assert page.column("queries", "Rows") == [float((qid == names[k]).sum()) for k in order]
     assert page.names("worst") == names[order][:8].tolist()
     assert page.names("best") == names[order][::-1][:8].tolist()
@@ -201,7 +233,8 @@ def test_weights_have_standard_errors_and_intervals(uncertain, page):
     may_be_zero = (low <= 0) & (high >= 0)
     assert 0 < may_be_zero.sum() < 7
     assert sum(tag == "rect" and "opacity" in one for tag, one in shown.tags) == may_be_zero.sum()
-    assert sum(tag == "line" and one.get("class") == "whisker solid" for tag, one in shown.tags) == 7
+    effects = html.split('id="why"')[1].split("</figure>")[0]
+    assert effects.count('class="whisker solid"') == 7
     assert "from the training data, 25 independent queries" in shown.words
     assert "Standard error" not in [title for title, _ in page.tables["weights"][0]]
 
@@ -359,7 +392,7 @@ def test_what_was_learned(rows):
         float(f"{gap:.3g}") for gap in model.history_["gap"] if gap > 0
     ]
     for alpha, error in zip(model.alphas_, model.cv_errors_.mean(axis=1), strict=True):
-        assert f"alpha {alpha:.3g}: ranking error {error:.4f}" in html
+        assert f"alpha {alpha:.3g}: pairs in the right order {100 * (1 - error):.1f}%" in html
 
 
 @pytest.mark.parametrize(
@@ -369,7 +402,7 @@ def test_every_ranker_has_a_report(rows, model):
     X, y, qid = rows
     model.fit(X, y, qid=qid)
     page = Page(Report(model, X, y, qid).to_html())
-    close(page.values["error"], metrics.ranking_error(y, model.predict(X), qid))
+    close(page.values["pairs"], 1 - metrics.ranking_error(y, model.predict(X), qid))
     assert ("weights" in page.tables) == (model.kernel == "linear")
 
 
@@ -383,8 +416,8 @@ def test_comparison_with_paired_tests(rows, model):
     ours = metrics.ranking_error(y, model.predict(X), qid, per_query=True)
     for name, scores in (("Ridge", ridge.predict(X)), ("one feature", first)):
         theirs = metrics.ranking_error(y, scores, qid, per_query=True)
-        mean, difference, low, high, wins, ties, losses, p = table["Ranking error", name]
-        close([mean, difference], [theirs.mean(), (theirs - ours).mean()])
+        mean, difference, low, high, wins, ties, losses, p = table["Pairs in the right order", name]
+        close([mean, difference], [1 - theirs.mean(), (theirs - ours).mean()])
         assert (wins, ties, losses) == tuple(
             map(float, ((ours < theirs).sum(), (ours == theirs).sum(), (ours > theirs).sum()))
         )
@@ -398,7 +431,9 @@ def test_comparison_with_paired_tests(rows, model):
             vectorized=True,
         ).pvalue
         assert p == pytest.approx(expected, abs=0.04)
-        whiskers = f"{name}: improvement {signed(difference)}, from {signed(low)} to {signed(high)}"
+        shown, digits = Shown(report.differences[0].measure), digits_for(low, high)
+        gain, worst, best = (shown.gain(value, digits) for value in (difference, low, high))
+        whiskers = f"{name}: improvement {gain}, from {worst} to {best}"
         assert whiskers in report.to_html()
     assert "It is ahead of one feature (" in page.words
     assert [one.other for one in report.differences[:5]] == ["Ridge"] * 5
@@ -439,9 +474,9 @@ def test_two_classes_have_a_roc_curve(rows):
     page = Page(Report(model, X, y, models={"logistic": other}).to_html())
     areas = [roc_auc_score(y, model.predict(X)), roc_auc_score(y, other.decision_function(X))]
     close(page.column("areas", "Area"), areas)
-    close(1 - page.values["error"], areas[0])
-    close(page.column("comparison", "Value")[0], 1 - areas[1])
-    assert f"in the right order, an AUC of {areas[0]:.4f} (95% interval" in page.words
+    close(page.values["pairs"], areas[0])
+    close(page.column("comparison", "Value")[0], areas[1])
+    assert f"{100 * areas[0]:.1f}% of pairs in the right order, its AUC (95% interval" in page.words
 
 
 def test_ordinal_models_show_their_boundaries():
@@ -450,7 +485,7 @@ def test_ordinal_models_show_their_boundaries():
     model = OrdinalSVM(1e-3, categories=list(grades)).fit(X, grades[y])
     html = Report(model, X, grades[y]).to_html()
     page = Page(html)
-    close(page.values["error"], metrics.ranking_error(y, model.utility(X)))
+    close(1 - page.values["pairs"], metrics.ranking_error(y, model.utility(X)))
     predicted = model.predict(X)
     assert (
         f"The rank of {100 * accuracy_score(grades[y], predicted):.1f}% of the rows is predicted"
@@ -475,7 +510,7 @@ def test_hull_models_show_their_graph():
     page = Page(html)
     scores = model.predict(X)[5:]
     close(page.values["wmw"], metrics.wmw(names[5:], scores, order=edges))
-    close(page.values["error"], metrics.ranking_error(Preferences.from_order(names[5:], edges), scores))
+    close(1 - page.values["pairs"], metrics.ranking_error(Preferences.from_order(names[5:], edges), scores))
     assert page.names("edges") == [f"{high} above {low}" for high, low in model.edges_]
     for (high, low), share in zip(model.edges_, page.column("edges", "In the right order"), strict=True):
         chosen = np.isin(names[5:], [high, low])
@@ -553,7 +588,9 @@ def test_ten_thousand_queries_make_a_small_file():
     assert len(html.encode()) < LIMIT
     assert len(page.names("queries")) == 400
     assert "The 200 worst and the 200 best of" in page.words
-    close(page.values["error"], np.nanmean(metrics.ranking_error(y, model.predict(X), qid, per_query=True)))
+    close(
+        1 - page.values["pairs"], np.nanmean(metrics.ranking_error(y, model.predict(X), qid, per_query=True))
+    )
 
 
 def test_fifty_thousand_features_make_a_small_file():
@@ -640,7 +677,7 @@ def test_the_numbers_are_those_of_score_for_every_structure(rows, kind):
         expected = metrics.concordance_index(preferences, scores)
         close(page.values["concordance"], expected)
     else:
-        close(1 - page.values["error"], expected)
+        close(page.values["pairs"], expected)
     pairs = "comparable pairs" if kind == "survival" else "pairs"
     assert f"{100 * expected:.1f}% of {pairs} in the right order" in page.words
     found = report.measures["RankSVM"]
@@ -774,13 +811,13 @@ def test_the_command_writes_the_report(files, rows, capsys):
     said = capsys.readouterr().out
     page = Page(path.read_text())
     scores = model.predict(X)
-    close(page.values["error"], metrics.ranking_error(y, scores, number), 1e-9)
+    close(page.values["pairs"], 1 - metrics.ranking_error(y, scores, number), 1e-9)
     close(page.values["ndcg@3"], metrics.ndcg(y, scores, number, k=3), 1e-9)
     close(page.values["map"], metrics.average_precision(y, scores, number, relevant_above=1), 1e-9)
     assert sorted(page.names("weights")) == sorted(["<i>", *"bcdef"])
     made_from = f"Model file {given[0]} Data file {given[1]} Command rankwise report {given[0]}"
     assert made_from in " ".join(page.words.split())
-    assert "model.json puts" in said
+    assert "model puts" in said
     assert "It is ahead of scores.txt" in said
     assert str(path) in said
 
@@ -847,3 +884,12 @@ def test_the_command_takes_scores_and_refuses_the_rest(files, capsys):
         == 1
     )
     assert "does not exist" in capsys.readouterr().err
+
+
+def test_what_was_tried_is_shown_as_pairs_in_the_right_order():
+    one = {"model": "m", "family": "linear", "mean": 0.2, "low": 0.1, "high": 0.3, "difference": 0.05}
+    for measure, expected in (("Ranking error", [0.8, 0.7, 0.9, 0.05]), ("NDCG", [0.2, 0.1, 0.3, 0.05])):
+        page = Page(tried_section([one | {"measure": measure}]))
+        titles = ("Mean", "From", "To", "Difference")
+        close([page.column("tried-models", title)[0] for title in titles], expected)
+        assert ("80.0%" in str(page.tables)) == (measure == "Ranking error")

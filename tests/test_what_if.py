@@ -5,6 +5,7 @@ import re
 import numpy as np
 import pandas as pd
 import pytest
+from sklearn.decomposition import PCA
 from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
@@ -12,6 +13,7 @@ from sklearn.preprocessing import StandardScaler
 from browser import By, Keys, Select, needs_browser, show, started
 from html_page import Page
 from rankwise import BoostedRanker, CurveRanker, RankLogistic, RankSVM
+from rankwise.cli.main import main
 from rankwise.core.text import short
 from rankwise.datasets import make_ranking
 from rankwise.preprocessing import QueryScaler, TableEncoder
@@ -133,6 +135,10 @@ def test_sliders_move_by_keyboard(browser, tmp_path):
         lambda: BoostedRanker(n_estimators=3).fit(X, Y, qid=QID),
         lambda: RankSVM(kernel="rbf").fit(X, Y, qid=QID),
         lambda: make_pipeline(QueryScaler(), RankSVM()).fit(X, Y, queryscaler__qid=QID, ranksvm__qid=QID),
+        lambda: make_pipeline(TableEncoder(), PCA(2), RankSVM()).fit(NUMBERS, Y, ranksvm__qid=QID),
+        lambda: make_pipeline(TableEncoder(), QueryScaler(), RankSVM()).fit(
+            NUMBERS, Y, queryscaler__qid=QID, ranksvm__qid=QID
+        ),
         lambda: LogisticRegression().fit(X, Y > 1),  # its score is a probability
         lambda: X[:, 0],
     ],
@@ -140,10 +146,28 @@ def test_sliders_move_by_keyboard(browser, tmp_path):
 def test_other_scores_cannot_be_moved(make):
     model = make()
     y = Y > 1 if hasattr(model, "classes_") else Y
-    page = Page(Report(model, X, y, QID, name="model").to_html())
+    rows = NUMBERS if hasattr(model, "steps") and hasattr(model[0], "kinds_") else X
+    page = Page(Report(model, rows, y, QID, name="model").to_html())
     assert "what-if-data" not in page.data
     is_model = hasattr(model, "fit")
     assert ("The features of a row cannot be moved here: the score of model is not" in page.words) == is_model
+
+
+@needs_browser
+def test_a_level_that_the_fit_did_not_have_can_be_changed(browser, tmp_path):
+    model = models()["encoded"][0]
+    rows = MIXED.assign(kind=np.where(np.arange(len(MIXED)) % 3 == 0, "blog", "web"))
+    Report(model, rows, Y, QID).save(tmp_path / "page.html")
+    found = Page((tmp_path / "page.html").read_text(encoding="utf-8")).data["what-if-data"]
+    kind = [one["name"] for one in found["features"]].index("kind")
+    place = next(k for k, row in enumerate(found["rows"][: found["sizes"][0]]) if row["values"][kind] == -1)
+    show(browser, f"file://{tmp_path / 'page.html'}")
+    Select(browser.find_element(By.ID, "what-if-row")).select_by_index(place)
+    field = Select(browser.find_element(By.ID, f"what-if-{kind}"))
+    assert field.first_selected_option.text == "another"
+    field.select_by_visible_text("shop")
+    moved = rows.iloc[[found["rows"][place]["row"]]].assign(kind="shop")
+    assert shown(browser)[1] == pytest.approx(float(model.predict(moved)[0]), abs=1e-8)
 
 
 def test_dates_are_dates_and_booleans_are_yes_or_no():
@@ -166,6 +190,18 @@ def test_dates_are_dates_and_booleans_are_yes_or_no():
             assert page.column("weights", "Standard deviation")[
                 page.names("weights").index("added")
             ] == pytest.approx((rows["added"] - rows["added"].min()).dt.days.std(ddof=0))
-    assert value_kinds(report.data)["bm25"] == "number"
+    assert value_kinds(report.data, {})["bm25"] == "number"
     durations = MIXED.assign(added=MIXED["added"] - MIXED["added"].min())
-    assert value_kinds(Report(X[:, 0], durations, Y, QID).data)["added"] == "number"
+    assert value_kinds(Report(X[:, 0], durations, Y, QID).data, {})["added"] == "number"
+
+
+@pytest.mark.parametrize("method", ["curve", "rank-svm"])
+def test_dates_of_files_are_dates(method, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    MIXED.assign(grade=Y, query=QID).to_csv("rows.csv", index=False)
+    columns = ["--label", "grade", "--qid", "query", "-q"]
+    assert main(["train", "rows.csv", "-o", "model.json", "--method", method, *columns]) == 0
+    assert main(["report", "model.json", "rows.csv", "-o", "page.html", *columns]) == 0
+    page = Page((tmp_path / "page.html").read_text(encoding="utf-8"))
+    kinds = {one["name"]: one["kind"] for one in page.data["what-if-data"]["features"]}
+    assert (kinds["added"], kinds["is_new"], kinds["bm25"]) == ("date", "yes or no", "number")

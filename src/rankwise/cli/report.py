@@ -13,6 +13,7 @@ import numpy as np
 from rankwise.cli import arguments
 from rankwise.cli.arguments import names
 from rankwise.cli.data import Data, check_data_options
+from rankwise.cli.mixed import column_kinds, is_mixed
 from rankwise.cli.output import Console
 from rankwise.cli.row_names import add_id_option
 from rankwise.cli.scores import ScoreSource, dense_if_shifted, labels_for, read_for
@@ -21,6 +22,7 @@ from rankwise.cli.training import check_output
 from rankwise.core.pipelines import fitted_columns
 from rankwise.io.model_file import model_info
 from rankwise.io.model_layout import is_model_file
+from rankwise.io.table_columns import ANY_NUMBER
 from rankwise.io.table_formats import is_table
 from rankwise.io.tables import read_text_columns
 from rankwise.report import Report
@@ -194,7 +196,7 @@ def make_report(
 ) -> Report:
     """Evaluate the models, which are named by their files."""
     model = rankings[0].model
-    first, *others = distinct_names([ranking.path for ranking in rankings])
+    first, *others = model_names([ranking.path for ranking in rankings])
     X = data.X if model is None else dense_if_shifted(model, data.rows_for(model))
     return Report(
         rankings[0].scores(data) if model is None else model,
@@ -218,12 +220,37 @@ def make_report(
         tried=None if model is None else tried_by(rankings[0].path),
         row_names=data.names,
         slices=given_slices(options, X),
+        column_kinds=number_kinds(data.X, model),
     )
+
+
+def number_kinds(X: Any, model: Any) -> dict[str, str]:
+    """Return the kinds of the columns of a table that a model takes as numbers, such as dates."""
+    kinds = column_kinds(model) if is_mixed(X) and model is not None else None
+    if kinds is None:
+        return {}
+    names = fitted_columns(model) or list(X.columns)
+    numbers = [name for name, kind in zip(names, kinds, strict=True) if kind == ANY_NUMBER]
+    found = zip(numbers, X.chosen(numbers).kinds(), strict=True)
+    return {name: str(kind) for name, kind in found if kind is not None}
 
 
 def tried_by(path: str) -> Any:
     """Return the models that a search has tried, from the metadata of a model file, or None."""
     return model_info(path).metadata.get("tried") if is_model_file(path) else None
+
+
+def model_names(paths: list[str]) -> list[str]:
+    """Return the names of files without the suffix of models, unless it distinguishes them.
+
+    Examples
+    --------
+    >>> model_names(["new.json", "old.json", "scores.txt"]), model_names(["a.json", "a"])
+    (['new', 'old', 'scores.txt'], ['a.json', 'a'])
+    """
+    names = distinct_names(paths)
+    plain = [name.removesuffix(".json") for name in names]
+    return plain if len(set(plain)) == len(plain) else names
 
 
 def distinct_names(paths: list[str]) -> list[str]:

@@ -31,6 +31,18 @@ def short(value: float | None) -> str:
     return MINUS + written[1:] if written.startswith("-") else written
 
 
+def decimal(value: float, digits: int) -> str:
+    """Write a number with a fixed number of decimals; what rounds to 0 has no sign.
+
+    Examples
+    --------
+    >>> decimal(0.25, 3), decimal(-0.0001, 3), decimal(1234.5, 0)
+    ('0.250', '0.000', '1,234')
+    """
+    written = f"{value:,.{digits}f}"
+    return written.lstrip("-") if float(written.replace(",", "")) == 0 else written.replace("-", MINUS)
+
+
 def share(value: float) -> str:
     """Format a fraction in per cent; only 1 is 100%, and only 0 is 0%.
 

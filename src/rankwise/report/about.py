@@ -1,20 +1,28 @@
-"""The top of the page: data, version and date, and warnings."""
+"""The top of the page: the models in a picture, the measures, data, version and date, and warnings."""
 
 from __future__ import annotations
 
 import datetime
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 import numpy as np
 
 from rankwise import __version__
-from rankwise.core.text import plural, short
+from rankwise.core.text import escaped, plural, short
 from rankwise.evaluation.data import EvaluationData
 from rankwise.evaluation.measures import Measured
-from rankwise.report.page import Cell, facts, paragraph
+from rankwise.evaluation.single_feature import SingleFeature
+from rankwise.report.interval_display import interval_picture
+from rankwise.report.marks import Dots, Mark, Rule
+from rankwise.report.page import Cell, facts, figure, paragraph
+from rankwise.report.shown import Shown
 
 # A model whose scores differ by less is nearly constant: the losses have a margin of 1.
 LEAST_SPREAD = 1e-3
+# Chance is drawn if a model is near it.
+CHANCE, NEAR_CHANCE = 0.5, 0.6
+SHOWN_MODELS = 10
 
 
 def about(data: EvaluationData, first: Measured, given: Mapping[str, str]) -> str:
@@ -63,6 +71,46 @@ def cautions(data: EvaluationData, first: Measured) -> str:
     elif low <= 0.5:
         found.append(f"{data.name} may be no better than chance: its 95% interval includes 50%.")
     return "".join(paragraph(sentence, "warning") for sentence in found)
+
+
+def tiles(measured: Sequence[Measured]) -> str:
+    """Return the measures of a model with their intervals."""
+    return f'<dl class="tiles">{"".join(map(_tile, measured))}</dl>'
+
+
+def _tile(found: Measured) -> str:
+    shown = Shown.of(found)
+    value = shown.interval(found)[0]
+    return (
+        f'<div><dt>{escaped(shown.title)}</dt><dd data-measure="{escaped(shown.key)}" '
+        f'data-value="{value!r}">{escaped(shown.text(value))}</dd>'
+        f'<dd class="range">{shown.ends(found)}</dd></div>'
+    )
+
+
+def models_chart(measures: Mapping[str, Sequence[Measured]], single: SingleFeature | None) -> str:
+    """Draw the first measure of each model with its interval, and the best single feature."""
+    found = [listed[0] for listed in measures.values()][:SHOWN_MODELS]
+    shown = Shown.of(found[0])
+    means, low, high = np.array([shown.interval(one) for one in found]).T
+    if np.isnan(means).all():
+        return ""
+    names, beside = list(measures)[: len(found)], [shown.text(value) for value in means.tolist()]
+    titles = [
+        f"{name}: {text} ({shown.ends(one)})" for name, text, one in zip(names, beside, found, strict=True)
+    ]
+    below: list[Mark] = [Rule(x=CHANCE, title="chance")] if np.nanmin([means, low]) < NEAR_CHANCE else []
+    if single is not None and single.found.mean == single.found.mean:
+        value = shown.interval(single.found)[0]
+        names, beside = [*names, f"only {single.name}"], [*beside, shown.text(value)]
+        below.append(Dots([value], [len(found)], 5, titles=["best single feature"], radius=4, shape="ring"))
+        titles.append("")
+        means, low, high = (np.append(values, np.nan) for values in (means, low, high))
+    picture = interval_picture(
+        f"{shown.title} of {plural(len(found), 'model')}, with 95% intervals", names, means, (low, high),
+        label=shown.in_sentence, titles=titles, beside=beside, below=below, kind=shown.axis,
+    )  # fmt: skip
+    return figure(replace(picture, size=(480, picture.size[1])), "")
 
 
 def widest_spread(data: EvaluationData) -> float:

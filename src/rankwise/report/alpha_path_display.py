@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
 from rankwise.core.pipelines import last_step
-from rankwise.core.text import MINUS
+from rankwise.core.text import MINUS, share
 from rankwise.core.types import FloatArray
 from rankwise.evaluation.names import measure_name
 from rankwise.report.axes import Display
@@ -32,7 +32,9 @@ class AlphaPathDisplay(Display):
     alpha : float, optional
         The alpha that cross-validation chose.
     measure : str
-        The name of the error.
+        The name of the error, or of what is shown in its place.
+    kind : {"number", "share"}
+        Whether values are written in per cent.
 
     Examples
     --------
@@ -47,6 +49,7 @@ class AlphaPathDisplay(Display):
     errors: FloatArray
     alpha: float | None = None
     measure: str = RANKING_ERROR
+    kind: Literal["number", "share"] = "number"
 
     def __post_init__(self) -> None:
         self.alphas = np.asarray(self.alphas, dtype=np.float64)
@@ -65,6 +68,12 @@ class AlphaPathDisplay(Display):
         chosen = ranker.alpha_ if np.ndim(ranker.alpha_) == 0 else None  # an array has an alpha per output
         measure = measure_name(getattr(ranker, "scoring_", "error")).lower()
         return cls(ranker.alphas_, ranker.cv_errors_, chosen, measure)
+
+    def in_order(self) -> AlphaPathDisplay:
+        """Return the display of pairs in the right order if it is one of ranking errors, else this one."""
+        if self.measure != RANKING_ERROR:
+            return self
+        return AlphaPathDisplay(self.alphas, 1 - self.errors, self.alpha, "pairs in the right order", "share")
 
     @classmethod
     def from_estimator(cls, estimator: Any, *, ax: Any = None, **options: Any) -> AlphaPathDisplay:
@@ -89,15 +98,15 @@ class AlphaPathDisplay(Display):
         alphas, errors = self.alphas, self.errors
         folds = errors.T if errors.ndim == 2 else np.empty((0, len(alphas)))
         mean = errors.mean(axis=1) if errors.ndim == 2 else errors
-        titles = [f"alpha {a:.3g}: {self.measure} {e:.4f}" for a, e in zip(alphas, mean, strict=True)]
+        text = share if self.kind == "share" else "{:.4f}".format
+        titles = [f"alpha {a:.3g}: {self.measure} {text(e)}" for a, e in zip(alphas, mean, strict=True)]
         lines = [Line(alphas, fold, "faint", "" if place else "folds") for place, fold in enumerate(folds)]
         chosen = [] if self.alpha is None else [Rule(self.alpha, name="chosen")]
-        lowest = f"lowest, {mean.min():.4f}, at alpha {alphas[mean.argmin()]:.3g}"
         return Picture(
-            f"Cross-validated {self.measure} over alpha: {lowest}",
+            f"Cross-validated {self.measure} over alpha: from {text(mean.min())} to {text(mean.max())}",
             [*lines, *chosen, Line(alphas, mean, name="mean"), Dots(alphas, mean, titles=titles)],
             Axis("alpha", is_log=True),
-            Axis(f"{self.measure}, held out"),
+            Axis(f"{self.measure}, held out", kind=self.kind),
         )
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 import numpy as np
 
 from rankwise.core.pipelines import before_last_step
@@ -10,7 +12,6 @@ from rankwise.estimators.weights import by_size, has_interactions
 from rankwise.evaluation.data import EvaluationData
 from rankwise.evaluation.names import feature_names
 from rankwise.report.curves_display import DrawnCurve, curve_picture, drawn_curves, drawn_tables, has_curves
-from rankwise.report.feature_values import value_kinds
 from rankwise.report.page import figure, figures, paragraph, section, table
 from rankwise.report.weights_display import bar_picture
 
@@ -21,11 +22,11 @@ CAPTION = (
 )
 
 
-def curves_section(data: EvaluationData) -> str:
+def curves_section(data: EvaluationData, kinds: Mapping[str, str]) -> str:
     """Draw the curves with the largest standard deviation, and list the tables of two features."""
     if data.ranker is None or not has_curves(data.ranker):
         return ""
-    curves = drawn_curves(data.models[data.name], data.feature_names, value_kinds(data))
+    curves = drawn_curves(data.models[data.name], data.feature_names, kinds)
     if not curves:
         return section("curves", "The curves", paragraph("All curves are flat: all scores are equal."))
     drawn = curves[:DRAWN]

@@ -2,52 +2,56 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any, Literal
 
 import narwhals.stable.v2 as nw
 import numpy as np
 
 from rankwise.core.text import short
-from rankwise.data.columns import BOOLEAN, CATEGORY, DATE, is_frame, kind_of
+from rankwise.data.columns import BOOLEAN, CATEGORY, DATE, NUMBER, is_frame, kind_of
 from rankwise.data.frames import frame_columns
 from rankwise.estimators.weights import encoder_of
 from rankwise.evaluation.data import EvaluationData
 from rankwise.evaluation.names import feature_names
 
 ValueKind = Literal["number", "date", "yes or no"]
+KINDS: dict[str, ValueKind] = {DATE: "date", BOOLEAN: "yes or no"}
 YES_NO = ("no", "yes")
 MINUTES = 24 * 60
 
 
-def value_kinds(data: EvaluationData) -> dict[str, ValueKind]:
-    """Return the kind of the columns of X and of what a TableEncoder makes of them, by name."""
-    model, columns = data.models[data.name], _column_kinds(data.X)
-    if columns is None:
-        return {}
-    kinds = dict(zip(feature_names(data.X, model, data.feature_names, len(columns)), columns, strict=True))
+def value_kinds(data: EvaluationData, given: Mapping[str, str]) -> dict[str, ValueKind]:
+    """Return the kind of the columns of X and of what a TableEncoder makes of them, by name.
+
+    `given` has the kinds, "date" or "boolean", of columns that X has as numbers.
+    """
+    model, n_columns = data.models[data.name], data.X.shape[1]
     encoder = encoder_of(model)
+    columns: list[Any] = frame_columns(data.X) if is_frame(data.X) else [None] * n_columns
+    fitted = [NUMBER] * n_columns if encoder is None else encoder.kinds_
+    names = feature_names(data.X, model, data.feature_names, n_columns)
+    found = [
+        KINDS.get(given.get(name) or _kind_of(column, kind), "number")
+        for name, column, kind in zip(names, columns, fitted, strict=True)
+    ]
+    kinds = dict(zip(names, found, strict=True))
     if encoder is not None:
-        names = encoder.get_feature_names_out().tolist()
-        for name, place in zip(names, encoder.source_columns_.tolist(), strict=True):
-            is_level = encoder.kinds_[place] == CATEGORY or name.endswith(" is missing")
-            kinds[str(name)] = "yes or no" if is_level else columns[place]
+        made = encoder.get_feature_names_out().tolist()
+        for name, place in zip(made, encoder.source_columns_.tolist(), strict=True):
+            is_level = fitted[place] == CATEGORY or name.endswith(" is missing")
+            kinds[str(name)] = "yes or no" if is_level else found[place]
     return kinds
 
 
-def _column_kinds(X: Any) -> list[ValueKind] | None:
-    if is_frame(X):
-        return [_kind_of(column) for column in frame_columns(X)]
-    dtype = getattr(X, "dtype", None)
-    if dtype is None or dtype.kind not in "bM":
-        return None
-    return ["yes or no" if dtype.kind == "b" else "date"] * int(X.shape[1])
-
-
-def _kind_of(column: Any) -> ValueKind:
+def _kind_of(column: Any, fitted: str) -> str:
+    """Return the kind of a column: that of the frame or, if it has numbers, that of the fit."""
+    if column is None:
+        return fitted
     if isinstance(column.dtype, nw.Duration | nw.Time):
-        return "number"  # of days
-    kinds: dict[str, ValueKind] = {DATE: "date", BOOLEAN: "yes or no"}
-    return kinds.get(kind_of(column), "number")
+        return NUMBER  # of days
+    found = kind_of(column)
+    return fitted if found == NUMBER else found
 
 
 def value_text(value: float, kind: str = "number") -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
@@ -23,6 +23,7 @@ def interval_picture(
     titles: Sequence[str] | None = None,
     beside: Sequence[str] = (),
     below: Sequence[Mark] = (),
+    kind: Literal["number", "share"] = "number",
 ) -> Picture:
     """Return named values with their intervals from the top down as marks, over the marks `below`.
 
@@ -34,7 +35,7 @@ def interval_picture(
     return Picture(
         name,
         [*below, Intervals(*ends, titles=titles), dots],
-        Axis(label),
+        Axis(label, kind=kind),
         rows_axis(names, beside),
         (560, 70 + 26 * len(names)),
     )

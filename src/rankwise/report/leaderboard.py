@@ -72,7 +72,7 @@ def _first_place(chances: dict[object, float]) -> str:
     (name, chance), *others = sorted(chances.items(), key=lambda one: -one[1])[:SHOWN_RIVALS]
     rivals = [f"{other} ({p:.1%})" for other, p in others if p >= LEAST_CHANCE]
     words = f"{name} is the best with a probability of {chance_text(chance)}"
-    return f"{words}; others that may be are {listed(rivals, SHOWN_RIVALS)}." if rivals else f"{words}."
+    return f"{words}, followed by {listed(rivals, SHOWN_RIVALS)}." if rivals else f"{words}."
 
 
 def _chart(board: Leaderboard) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from rankwise.core.text import MINUS, listed, plural, share
+from rankwise.core.text import MINUS, decimal, listed, plural, share
 from rankwise.leaderboard import BradleyTerry, CrowdBradleyTerry, judge_table, pair_table
 from rankwise.leaderboard.base import BaseLeaderboard
 from rankwise.leaderboard.by_category import CategoryLeaderboards
@@ -39,7 +39,7 @@ def ranking_table(model: BaseLeaderboard, board: Leaderboard, chances: dict[obje
         [
             str(row.item), row.rank, Number(row.best_rank, row.ranks or None),
             *map(_score, (row.score, row.low, row.high)),
-            Number(row.elo, f"{row.elo:,.0f}".replace("-", MINUS)),
+            Number(row.elo, decimal(row.elo, 0)),
             *([Number(chances[row.item], chance_text(chances[row.item]))] if chances else []),
             row.matches, Number(row.won, None if row.won is None else share(row.won)),
         ]
@@ -58,7 +58,7 @@ def ranking_table(model: BaseLeaderboard, board: Leaderboard, chances: dict[obje
 def _score(value: float) -> Number:
     if not np.isfinite(value):
         return Number(None, "no limit")
-    return Number(value, f"{value:.3f}".replace("-", MINUS))
+    return Number(value, decimal(value, 3))
 
 
 def chance_text(value: float) -> str:
@@ -81,7 +81,7 @@ def chance_grid(model: BaseLeaderboard, board: Leaderboard) -> str:
         [
             str(item.item),
             item.rank,
-            *(None if i == j else Number(p, share(p)) for j, p in enumerate(row)),
+            *(None if i == j else Number(p, share(p), shade=2 * p - 1) for j, p in enumerate(row)),
         ]
         for i, (item, row) in enumerate(zip(shown, np.transpose(chances).tolist(), strict=True))
     ]

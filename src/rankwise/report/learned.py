@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
-from rankwise.core.text import MINUS
+from rankwise.core.text import MINUS, decimal, share
 from rankwise.estimators.weights import output_names
 from rankwise.evaluation.data import EvaluationData
 from rankwise.evaluation.names import feature_names
-from rankwise.report.alpha_path_display import AlphaPathDisplay, CertifiedPathDisplay
+from rankwise.report.alpha_path_display import RANKING_ERROR, AlphaPathDisplay, CertifiedPathDisplay
 from rankwise.report.convergence_display import ConvergenceDisplay
 from rankwise.report.page import Cell, Number, facts, figure, figures, paragraph, section, table
 from rankwise.report.weight_path_display import WeightPathDisplay
 
+ENDS = ("mean", "low", "high", "difference")
 HEADER = ("Model", "Kind", "Mean", "From", "To", "Difference", "p", "Folds", "Seconds", "Note")
 
 
@@ -29,7 +31,10 @@ def tried_section(tried: Sequence[Mapping[str, Any]]) -> str:
         f"{measure} of rows that they were not fitted to, with its 95% interval. The difference is from the "
         "best one, positive if a model is worse, with the p-value of a paired test."
     )
-    rows = [_cells(one) for one in tried]
+    is_error = measure.lower() == RANKING_ERROR
+    if is_error:
+        text, measure = text.replace(measure, "pairs in the right order"), "Pairs in the right order"
+    rows = [_cells(one, is_error) for one in tried]
     return section(
         "tried",
         "What was tried",
@@ -38,8 +43,16 @@ def tried_section(tried: Sequence[Mapping[str, Any]]) -> str:
     )
 
 
-def _cells(one: Mapping[str, Any]) -> list[Cell]:
-    numbers = [one.get(name) for name in ("mean", "low", "high", "difference", "p", "folds", "seconds")]
+def _cells(one: Mapping[str, Any], is_error: bool) -> list[Cell]:
+    """Return a line of the table; errors are shown as pairs in the right order."""
+    means: list[Cell] = [one.get(name) for name in ENDS]
+    mean, low, high, apart = (math.nan if one.get(name) is None else float(one[name]) for name in ENDS)
+    if is_error:
+        means = [
+            Number(1 - value, share(1 - value) if value == value else None) for value in (mean, high, low)
+        ]
+        means.append(Number(apart, f"{decimal(100 * apart, 1)} points" if apart == apart else None))
+    numbers = [*means, *(one.get(name) for name in ("p", "folds", "seconds"))]
     note = [word for word in ("chosen" if one.get("chosen") else "", str(one.get("note") or "")) if word]
     return [str(one["model"]), str(one["family"]), *numbers, ", ".join(note)]
 
@@ -127,6 +140,7 @@ def charts(ranker: Any) -> Iterator[str]:
     if gap is not None and np.count_nonzero(np.isfinite(gap.gap)) > 1:
         yield figure(gap.picture(), "Training: the certified gap, an upper bound on J(f) - J*.")
     if search is not None and len(search.alphas) > 1:
+        search = search.in_order()
         folds = "; thin lines are folds" if search.errors.ndim == 2 else ""
         yield figure(search.picture(), f"Choice of alpha: {search.measure} on held-out data{folds}.")
     if path is not None:

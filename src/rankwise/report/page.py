@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from importlib.resources import files
@@ -11,7 +12,6 @@ from numbers import Real
 from typing import Any
 
 from rankwise.core.text import escaped, short
-from rankwise.evaluation.measures import Measure
 from rankwise.report.marks import Picture
 from rankwise.report.svg import legend, svg
 
@@ -19,27 +19,21 @@ from rankwise.report.svg import legend, svg
 POLICY = "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; img-src data:"
 
 
-def better_in_words(measures: Sequence[Measure]) -> str:
-    """State for each measure whether higher or lower is better.
-
-    Examples
-    --------
-    >>> better_in_words([Measure("error", "Ranking error", False), Measure("tau", "Kendall's tau", True)])
-    "Lower is better: Ranking error. Higher is better: Kendall's tau."
-    """
-    ways: dict[str, list[str]] = {"Lower": [], "Higher": []}
-    for one in measures:
-        ways["Higher" if one.higher_is_better else "Lower"].append(one.name)
-    return " ".join(f"{way} is better: {', '.join(names)}." for way, names in ways.items() if names)
+# The strength of the strongest shade of a cell, in per cent.
+MOST_SHADE = 38
 
 
 @dataclass(frozen=True)
 class Number:
-    """A cell that sorts by a number and shows it rounded, or as `shown`; in bold if it is the best."""
+    """A cell that sorts by a number and shows it rounded, or as `shown`; in bold if it is the best.
+
+    `shade`, from -1 to 1, colours the cell: blue for positive numbers, orange for negative ones.
+    """
 
     value: float | None
     shown: str | None = None
     is_best: bool = False
+    shade: float = 0.0
 
 
 @dataclass(frozen=True)
@@ -105,7 +99,10 @@ def _cell(cell: Any, numeric: bool) -> str:
         value = repr(float(cell.value)) if known and cell.value is not None else ""
         shown = short(cell.value) if cell.shown is None else cell.shown
         content = f"<strong>{escaped(shown)}</strong>" if cell.is_best else escaped(shown)
-        return f'{_number_class(True)} data-value="{value}">{content}'
+        colour = "blue" if cell.shade > 0 else "orange"
+        strength = round(MOST_SHADE * min(1.0, abs(cell.shade)))
+        tint = f' style="background:color-mix(in srgb,var(--fill-{colour}) {strength}%,transparent)"'
+        return f'{_number_class(True)} data-value="{value}"{tint if strength else ""}>{content}'
     if isinstance(cell, QueryLink):
         return f'><a href="#documents" data-query="{cell.place}">{escaped(cell.name)}</a>'
     return f"{_number_class(numeric)}>{escaped(cell)}"
@@ -137,7 +134,8 @@ def facts(pairs: Iterable[tuple[str, Cell]]) -> str:
 def figure(picture: Picture, caption: str, wide: bool = False, key: bool = False) -> str:
     """Return a figure: a picture with its caption, and with the names of its lines and dots as a `key`."""
     kind = ' class="wide"' if wide else ""
-    words = f"<figcaption>{escaped(caption)}</figcaption>{legend(picture) if key else ''}"
+    words = f"<figcaption>{escaped(caption)}</figcaption>" if caption else ""
+    words += legend(picture) if key else ""
     return f'<figure{kind}><div class="chart">{svg(picture)}</div>{words}</figure>'
 
 
@@ -173,10 +171,19 @@ def page(title: str, lead: str, sections: Sequence[str], footer: str) -> str:
         '<meta name="color-scheme" content="light dark">\n'
         f"<title>{escaped(title)}</title>\n<style>\n{style}</style>\n</head>\n<body>\n"
         '<a class="skip" href="#content">Skip to the content</a>\n'
-        f"<header><h1>{escaped(title)}</h1>\n{lead}</header>\n"
+        f"<header><h1>{escaped(title)}</h1>\n{lead}</header>\n{contents(sections)}"
         f'<main id="content" tabindex="-1">\n{"".join(sections)}\n</main>\n'
         f"<footer>{paragraph(footer)}</footer>\n<script>\n{script}</script>\n</body>\n</html>\n"
     )
+
+
+def contents(sections: Sequence[str]) -> str:
+    """Return links to the sections, by their headings; none for fewer than two."""
+    found = re.findall(r'<h2 id="([^"]*)">(.*?)</h2>', "".join(sections))
+    if len(found) < 2:
+        return ""
+    links = "".join(f'<li><a href="#{name}">{title}</a></li>' for name, title in found)
+    return f'<nav class="contents" aria-label="Contents"><ul>{links}</ul></nav>\n'
 
 
 def asset(name: str) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 
@@ -14,7 +14,6 @@ from rankwise.evaluation.measures import Measured
 from rankwise.evaluation.names import row_words
 from rankwise.report.page import (
     QueryLink,
-    better_in_words,
     figure,
     figures,
     paragraph,
@@ -22,23 +21,28 @@ from rankwise.report.page import (
     table,
 )
 from rankwise.report.queries import MAX_NAMED, documents_panel, named_queries, worst_first
-from rankwise.report.query_quality_display import QueryQualityDisplay
+from rankwise.report.query_quality_display import MOST_DOTS, QueryQualityDisplay
 from rankwise.report.shapes import labels_picture
+from rankwise.report.shown import Shown, notes_on
+from rankwise.report.versus import n_shared
 
-LISTED = 8
+LISTED, MAX_STRIPS = 8, 6
 MAX_POINTS = 1500
 # Fewer queries than this are few for an interval of a skewed measure.
 FEW = 20
 
 
-def quality_section(data: EvaluationData, measured: Sequence[Measured], notes: Sequence[str]) -> str:
+def quality_section(
+    data: EvaluationData, measures: Mapping[str, Sequence[Measured]], notes: Sequence[str]
+) -> str:
     """Show the quality of the main model."""
+    measured = measures[data.name]
     several = len(measured[0].values) > 1
     return section(
         "quality",
         "How well it ranks",
-        paragraph(" ".join([how(data, measured), *notes]), "note"),
-        query_parts(data, measured) if several else score_chart(data),
+        paragraph(" ".join([how(data, measured), notes_on(measured), *notes]), "note"),
+        query_parts(data, measures) if several else score_chart(data),
     )
 
 
@@ -61,21 +65,35 @@ def _how_of(units: str, n_rows: int, n_queries: int) -> str:
     return f"Those of other measures: bootstrap over rows, {resamples:,} resamples."
 
 
-def query_parts(data: EvaluationData, measured: Sequence[Measured]) -> str:
+def query_parts(data: EvaluationData, measures: Mapping[str, Sequence[Measured]]) -> str:
     """Show the distribution over queries, the worst and the best queries, and all queries."""
-    charts = figures(*map(histogram, measured[:2]))
+    measured = measures[data.name]
+    charts = figures(*(strips(data, measures, place) for place in range(min(2, n_shared(measures)))))
     lists = query_lists(data, measured)
     defined = bool(measured[0].n_defined)
     return charts + lists + (documents_panel(data, measured[0].values) if defined else "")
 
 
-def histogram(found: Measured) -> str:
-    """Draw a histogram of a measure over queries."""
-    if not found.n_defined:
+def strips(data: EvaluationData, measures: Mapping[str, Sequence[Measured]], place: int) -> str:
+    """Draw a measure of each query as a dot, one strip per model."""
+    found = {name: listed[place] for name, listed in list(measures.items())[:MAX_STRIPS]}
+    shown = Shown.of(found[data.name])
+    if not any(one.n_defined for one in found.values()):
         return ""
-    name = found.measure.name
-    caption = f"{name}: number of queries; the line is the mean, {short(found.mean)}."
-    return figure(QueryQualityDisplay(found.values, name).picture(), caption)
+    display = QueryQualityDisplay(
+        {name: shown.values(one.values) for name, one in found.items()},
+        shown.in_sentence,
+        [shown.interval(one) for one in found.values()],
+        data.query_names,
+        shown.axis,
+    )
+    caption = (
+        f"{shown.title}: each dot is a query, and the line below the dots is the mean with its 95% interval."
+    )
+    n_dots = MOST_DOTS // len(found)
+    if data.n_queries > n_dots:
+        caption += f" {n_dots} queries are drawn, evenly spaced in their order."
+    return figure(display.picture(), caption)
 
 
 def query_lists(data: EvaluationData, measured: Sequence[Measured]) -> str:
@@ -100,9 +118,8 @@ def query_lists(data: EvaluationData, measured: Sequence[Measured]) -> str:
         data, "Queries, worst first", "queries", every, measured, "Find a query:", " ".join(notes)
     )
     title = "All queries" if len(every) == len(order) else "Worst and best queries"
-    better = paragraph(better_in_words([one.measure for one in measured]), "note")
     return (
-        f'<div class="columns">{"".join(lists)}</div>{better}'
+        f'<div class="columns">{"".join(lists)}</div>'
         f'<details class="long-list"><summary>{title}</summary>{full}</details>'
     )
 
@@ -118,15 +135,16 @@ def _query_table(
 ) -> str:
     place = {query: k for k, query in enumerate(named_queries(measured[0].values).tolist())}
     n_rows = data.query_sizes
+    shown = [Shown.of(one) for one in measured]
     rows = [
         [
             QueryLink(data.query_names[k], place[k]),
             n_rows[k],
-            *(one.values[k] for one in measured),
+            *(own.number(one.values[k]) for own, one in zip(shown, measured, strict=True)),
         ]
         for k in chosen.tolist()
     ]
-    header = ["Query", "Rows", *(one.measure.name for one in measured)]
+    header = ["Query", "Rows", *(own.title for own in shown)]
     return table(caption, header, rows, name=name, search=search, note=note)
 
 

@@ -14,6 +14,7 @@ from rankwise.evaluation.measures import Measured
 from rankwise.evaluation.names import row_words
 from rankwise.evaluation.slices import Slice
 from rankwise.report.page import Number, embedded, paragraph, section, select, table
+from rankwise.report.shown import Shown
 
 OF_ROWS = "Pairs of two rows of a group count, so these measures are not those of all pairs."
 
@@ -28,8 +29,12 @@ def slices_section(
 
 
 def _table(data: EvaluationData, measured: Mapping[str, Sequence[Measured]], number: int, one: Slice) -> str:
-    rows = [[name, len(inside), *one.means(data, measured, inside)] for name, inside in one.members().items()]
-    caption = f"{measured[data.name][0].measure.name} by {one.title[:1].lower()}{one.title[1:]}"
+    shown = Shown.of(measured[data.name][0])
+    rows = [
+        [name, len(inside), *map(shown.number, one.means(data, measured, inside))]
+        for name, inside in one.members().items()
+    ]
+    caption = f"{shown.title} by {one.title[:1].lower()}{one.title[1:]}"
     header = [one.title, "Queries" if one.of_queries else "Rows", *measured]
     note = "" if one.of_queries else OF_ROWS
     return table(caption, header, rows, name=f"slice-{number}", note=note)
@@ -145,12 +150,23 @@ def _documents(data: EvaluationData, query: int) -> dict[str, Any]:
     }
 
 
+def query_words(name: str) -> str:
+    """Return "query" and its name, or a name that says so itself; report.js has the same words.
+
+    Examples
+    --------
+    >>> query_words("17"), query_words("Query 17")
+    ('query 17', 'Query 17')
+    """
+    return name if name.lower().startswith("query") else f"query {name}"
+
+
 def wrong_in_words(entry: dict[str, Any]) -> str:
     """Describe the worst pair of a query; report.js has the same words."""
     if entry["wrong"] is None:
-        return f"No pair of query {entry['name']} is in the wrong order."
+        return f"No pair of {query_words(entry['name'])} is in the wrong order."
     first, second = (row_words(row) + (f" (label {label})" if label else "") for row, label in entry["wrong"])
-    return f"Worst pair of query {entry['name']}: {first} is above {second}, but should be below it."
+    return f"Worst pair of {query_words(entry['name'])}: {first} is above {second}, but should be below it."
 
 
 def left_out(entry: dict[str, Any]) -> str:

@@ -2,35 +2,43 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from rankwise.core.text import plural, short
+from rankwise.core.text import plural, share, short
+from rankwise.core.types import FloatArray
 from rankwise.evaluation.models import scores_of
 from rankwise.evaluation.names import metric_name
 from rankwise.evaluation.pair_measures import ranking_error
 from rankwise.report.axes import Display
-from rankwise.report.marks import Axis, Bars, Picture, Rule
+from rankwise.report.marks import Axis, Dots, Intervals, Mark, Picture, rows_axis
 
-BINS = 20
-# The space at each side of a bar, as a fraction of its bin.
-GAP = 0.05
+# The number of columns of dots, and the space between dots above each other and above the mean, in strips.
+COLUMNS, STEP, FIRST, HEIGHT = 64, 0.1, 0.2, 0.74
+# The pixels of a strip, and the largest number of dots of a picture.
+STRIP, MOST_DOTS = 66, 400
 
 
 @dataclass(eq=False)
 class QueryQualityDisplay(Display):
-    """A histogram of a measure over queries, with the mean over queries as a line.
+    """A measure of each query as a dot, one strip per model on a common axis, above the mean of the strip.
 
     Parameters
     ----------
-    values : array of shape (n_queries,)
+    values : array of shape (n_queries,), or dict of name to such arrays
         The measure of each query, NaN if it is undefined.
     measure : str
         The name of the measure.
+    means : sequence of (mean, low, high), optional
+        The mean of each strip and its interval; by default the mean of the queries.
+    queries : sequence of n_queries str, optional
+        The names of the queries, shown on hover.
+    kind : {"number", "share"}
+        Whether values are written in per cent.
 
     Examples
     --------
@@ -43,8 +51,11 @@ class QueryQualityDisplay(Display):
     >>> QueryQualityDisplay.from_estimator(model, X[test], y[test], qid[test])  # doctest: +SKIP
     """
 
-    values: ArrayLike
+    values: ArrayLike | Mapping[str, ArrayLike]
     measure: str = "ranking error"
+    means: Sequence[tuple[float, float, float]] | None = None
+    queries: Sequence[str] | None = None
+    kind: Literal["number", "share"] = "number"
 
     @classmethod
     def from_estimator(
@@ -82,35 +93,59 @@ class QueryQualityDisplay(Display):
         """
         return cls(metric(y, scores, qid, per_query=True, **options), metric_name(metric, options)).plot(ax)
 
-    def picture(self, bins: Any = BINS) -> Picture:
-        """Return the number of queries in each bin as marks; the axis is from 0 to 1, or to the next tenth.
+    def picture(self, n_dots: int = MOST_DOTS) -> Picture:
+        """Return the strips as marks.
 
         Parameters
         ----------
-        bins : int, or sequence of edges
+        n_dots : int
+            The largest number of dots. Of more queries, some are drawn, evenly spaced in their order.
         """
-        values = np.asarray(self.values, dtype=np.float64)
-        values = values[~np.isnan(values)]
-        if len(values) == 0:
+        given = self.values if isinstance(self.values, Mapping) else {"": self.values}
+        strips = {name: np.asarray(values, dtype=np.float64) for name, values in given.items()}
+        if all(np.isnan(values).all() for values in strips.values()):
             raise ValueError(f"{self.measure} is undefined for all queries.")
-        limits = (
-            min(0.0, float(np.floor(values.min() * 10) / 10)),
-            max(1.0, float(np.ceil(values.max() * 10) / 10)),
-        )
-        counts, edges = np.histogram(values, bins=bins, range=limits)
-        full, gap = np.flatnonzero(counts), GAP * np.diff(edges)
-        left, right = edges[:-1][full], edges[1:][full]
-        titles = [
-            f"{plural(count, 'query')} from {short(low)} to {short(high)}"
-            for count, low, high in zip(counts[full].tolist(), left, right, strict=True)
+        known = np.concatenate(list(strips.values()))
+        ends = float(np.nanmin(known)), float(np.nanmax(known))
+        room = max(1, n_dots // len(strips))
+        marks: list[Mark] = [
+            self._strip(place, name, values, ends, room)
+            for place, (name, values) in enumerate(strips.items())
         ]
-        mean = float(values.mean())
+        means = self.means or [(float(np.nanmean(values)), np.nan, np.nan) for values in strips.values()]
+        middle, low, high = np.array(means, dtype=np.float64).T
+        told = [
+            f"{name or self.measure}: mean {self._text(a)}"
+            + (f", from {self._text(b)} to {self._text(c)}" if b == b else "")
+            for name, (a, b, c) in zip(strips, means, strict=True)
+        ]
+        places = np.arange(len(strips))
+        marks += [
+            Intervals(low, high, "solid", titles=told),
+            Dots(middle, places, "solid", titles=told, radius=7, shape="tick"),
+        ]
+        n_queries = max(int(np.count_nonzero(~np.isnan(values))) for values in strips.values())
         return Picture(
-            f"{self.measure} over {plural(len(values), 'query')}: the median is {short(np.median(values))}",
-            [
-                Bars(left + gap[full], right - gap[full], 0.0, counts[full], titles=titles),
-                Rule(x=mean, style="solid"),
-            ],
-            Axis(f"{self.measure}, mean {mean:.4f}", limits),
-            Axis("queries", (0.0, None), is_whole=True),
+            f"{self.measure} of {plural(n_queries, 'query')}: the mean is {self._text(middle[0])}",
+            marks,
+            Axis(self.measure, kind=self.kind),
+            rows_axis(list(strips)),
+            (560, 64 + STRIP * len(strips)),
         )
+
+    def _strip(self, place: int, name: str, values: FloatArray, ends: tuple[float, float], room: int) -> Dots:
+        """Return the dots of a strip, above each other if they are close."""
+        order = np.argsort(values, kind="stable")[: np.count_nonzero(~np.isnan(values))]
+        if len(order) > room:
+            order = order[np.linspace(0, len(order) - 1, room).astype(int)]
+        shown = values[order]
+        width = (ends[1] - ends[0]) / COLUMNS or 1.0
+        column = np.floor((shown - ends[0]) / width).astype(int)
+        height = np.arange(len(shown)) - np.searchsorted(column, column, side="left")
+        step = min(STEP, HEIGHT / max(1, height.max(initial=0)))
+        words = [f"{self.queries[k]}: " if self.queries is not None else "" for k in order.tolist()]
+        titles = [f"{word}{self._text(value)}" for word, value in zip(words, shown.tolist(), strict=True)]
+        return Dots(shown, place - FIRST - step * height, place, titles=titles, radius=3)
+
+    def _text(self, value: float) -> str:
+        return share(value) if self.kind == "share" else short(value)

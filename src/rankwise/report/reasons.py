@@ -17,7 +17,7 @@ from rankwise.evaluation.data import EvaluationData
 from rankwise.evaluation.inference import Inference, p_text
 from rankwise.evaluation.names import feature_names, row_words
 from rankwise.report.about import LEAST_SPREAD, widest_spread
-from rankwise.report.feature_values import value_kinds, value_text
+from rankwise.report.feature_values import value_text
 from rankwise.report.page import Cell, Number, embedded, figure, figures, paragraph, section, select, table
 from rankwise.report.pairs import PairData, row_title
 from rankwise.report.weights_display import WeightsDisplay
@@ -104,8 +104,9 @@ PAIR_HEADER = (
 
 
 def reasons_section(
-    data: EvaluationData, weights: Weights | None, errors: np.ndarray, pair: tuple[int, int] | None
-) -> str:
+    data: EvaluationData, weights: Weights | None, errors: np.ndarray, pair: tuple[int, int] | None,
+    kinds: Mapping[str, str],
+) -> str:  # fmt: skip
     """Show the effects of the features on the scores."""
     if data.ranker is None or has_interactions(data.ranker):
         return ""
@@ -113,7 +114,6 @@ def reasons_section(
         why = "The model is not linear: its score is not a sum over features, so it has no weights."
         return section("why", "Effects of the features", paragraph(why))
     has_parts = isinstance(weights, Contributions)
-    kinds = value_kinds(data)
     return section(
         "why",
         "Effects of the features",
@@ -297,7 +297,7 @@ def interval_of_pair(data: dict, first: int, second: int) -> tuple[float, float]
 
 
 def _in_words(interval: tuple[float, float] | None, against: str) -> str:
-    """State what an interval says about an order; `against` names what the order contradicts."""
+    """State whether an interval makes an order sure; `against` names what the order contradicts."""
     if interval is None:
         return ""
     low, high = interval

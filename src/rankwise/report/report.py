@@ -13,21 +13,23 @@ from numpy.typing import ArrayLike
 
 from rankwise.core.backends import require_in_memory
 from rankwise.core.pipelines import has_probabilities
-from rankwise.core.text import escaped, listed, plural, share, short
+from rankwise.core.text import escaped, listed, plural, share
 from rankwise.estimators.through_pipeline import fitted_model
 from rankwise.estimators.weights import Weights, weights_of, weights_of_table
 from rankwise.evaluation import Difference, Measured
 from rankwise.evaluation.comparison import comparison_of
 from rankwise.evaluation.data import named_models
 from rankwise.evaluation.evaluated import evaluated_rows
+from rankwise.evaluation.inference import p_text
 from rankwise.evaluation.measures import RANKS, Choice, named_measure
 from rankwise.evaluation.names import row_names_of
 from rankwise.evaluation.single_feature import SingleFeature, best_single_feature
 from rankwise.evaluation.slices import slices_of
 from rankwise.io.atomic import atomic_write
 from rankwise.preferences import Preferences
-from rankwise.report.about import about, cautions
+from rankwise.report.about import about, cautions, models_chart, tiles
 from rankwise.report.curves import curves_section, interactions_section
+from rankwise.report.feature_values import value_kinds
 from rankwise.report.learned import learned_section, tried_section
 from rankwise.report.page import page, paragraph
 from rankwise.report.quality import quality_section
@@ -43,6 +45,7 @@ if TYPE_CHECKING:
     from rankwise.evaluation.inference import Inference
 
 FRAME_HEIGHT = 700
+SPACE = "\N{NO-BREAK SPACE}"
 # The number of models that a sentence names; it counts the others.
 LISTED = 3
 
@@ -103,6 +106,9 @@ class Report:
         Columns such as the topic of a query or the age of a row: the first measure is shown for each value,
         or for quartiles of numbers. A column that varies within a query divides the rows, of which pairs
         within a group count. The number of rows per query is always one of the slices.
+    column_kinds : dict of str to {"date", "boolean"}, optional
+        The columns of dates and booleans that X has as numbers: days after 1970-01-01, or 0 and 1. Columns
+        of a frame are shown by their types.
 
     Attributes
     ----------
@@ -145,6 +151,7 @@ class Report:
         tried: Sequence[Mapping[str, Any]] | None = None,
         slices: Mapping[str, ArrayLike] | Sequence[str] | None = None,
         row_names: Sequence[str] | None = None,
+        column_kinds: Mapping[str, str] | None = None,
     ) -> None:
         self.tried = model.tried_.as_dicts() if tried is None and hasattr(model, "tried_") else tried or []
         model, others = fitted_model(model), {key: fitted_model(one) for key, one in (models or {}).items()}
@@ -158,12 +165,11 @@ class Report:
         self.data, self.notes = found.data, found.notes
         self.data.row_names = row_names_of(row_names, self.data)
         self.title = f"{self.data.name}: how well it ranks, and why" if title is None else title
-        self.pair, self.about, self.inference, self.selection = pair, dict(about or {}), inference, selection
-        self.slices = slices_of(self.data, slices or {})
-        comparison = comparison_of(found.measured)
-        comparison.measures[self.data.name] += found.more
-        self.measures: dict[str, list[Measured]] = comparison.measures
-        self.differences: list[Difference] = comparison.differences
+        self.pair, self.inference, self.slices = pair, inference, slices_of(self.data, slices or {})
+        self.about, self.column_kinds, self.selection = dict(about or {}), dict(column_kinds or {}), selection
+        self.differences: list[Difference] = comparison_of(found.measured).differences
+        self.measures: dict[str, list[Measured]] = found.measured
+        self.measures[self.data.name] += found.more
 
     def headline(self) -> str:
         """Summarise the results in a few sentences.
@@ -203,20 +209,20 @@ class Report:
         -------
         html : str
         """
-        data, ours = self.data, self.measures[self.data.name]
+        data, kinds = self.data, value_kinds(self.data, self.column_kinds)
         effects, errors = self._effects(), self._query_errors()
         sections = [
             versus_section(data, self.measures, self.differences),
-            quality_section(data, ours, self.notes),
+            quality_section(data, self.measures, self.notes),
             ranking_section(data),
             slices_section(data, self.measures, self.slices),
             survival_section(data),
             shapes_section(data),
             reliability_section(data),
-            curves_section(data),
+            curves_section(data, kinds),
             interactions_section(data),
-            reasons_section(data, effects, errors, self.pair),
-            what_if_section(data, effects, errors),
+            reasons_section(data, effects, errors, self.pair, kinds),
+            what_if_section(data, effects, errors, kinds),
             learned_section(data),
             tried_section(self.tried),
         ]
@@ -270,10 +276,10 @@ class Report:
             else f"among {self._counted()}"
         )
         one_curve = self.data.n_queries == 1 and has_two_classes(self.data)
-        area = f", an AUC of {short(fraction)}" if one_curve else ""
+        area = ", its AUC" if one_curve else ""
         pairs = "pairs"
         if self.data.event is not None:
-            area, pairs = f", a concordance of {short(fraction)}", "comparable pairs"
+            area, pairs = ", its concordance", "comparable pairs"
             over += f" with {plural(int(np.count_nonzero(self.data.event)), 'event')}"
         right = f"puts {share(fraction)} of {pairs} in the right order{area}{between}"
         return f"{self.data.name} {right}, {over}."
@@ -296,11 +302,12 @@ class Report:
 
     def _lead(self) -> str:
         ours = self.measures[self.data.name]
-        tiles = "".join(_tile(found) for found in ours)
         baseline = paragraph(self.baseline() if ours[0].mean == ours[0].mean else "")
+        words = f'<p class="lead">{escaped(self.headline())}</p>\n{baseline}'
+        chart = models_chart(self.measures, self._single_feature)
         return (
-            f'{cautions(self.data, ours[0])}<p class="lead">{escaped(self.headline())}</p>\n{baseline}'
-            f'<dl class="tiles">{tiles}</dl>\n{about(self.data, ours[0], self.about)}\n'
+            f'{cautions(self.data, ours[0])}<div class="top"><div>{words}</div>{chart}</div>'
+            f"{tiles(ours)}\n{about(self.data, ours[0], self.about)}\n"
         )
 
     def _footer(self) -> str:
@@ -325,20 +332,9 @@ def pairs_in_words(preferences: Preferences | None) -> str:
     return f"{given}, with {'its weight' if preferences.n_pairs == 1 else 'their weights'}"
 
 
-def _tile(found: Measured) -> str:
-    """Write a measure with its interval, its direction, and the number of queries if it is not all."""
-    between = f"{short(found.low)} to {short(found.high)}" if found.low == found.low else "no interval"
-    better = "higher is better" if found.measure.higher_is_better else "lower is better"
-    partly = found.n_defined < len(found.values)
-    over = f", {plural(found.n_defined, 'query')}" if partly else ""
-    return (
-        f'<div><dt>{escaped(found.measure.name)}</dt><dd data-measure="{escaped(found.measure.key)}" '
-        f'data-value="{found.mean!r}">{escaped(short(found.mean))}</dd>'
-        f'<dd class="range">{between}</dd><dd class="range">{better}{over}</dd></div>'
-    )
-
-
 def _apart(found: Difference) -> str:
     """Name the other model, with the difference and its p-value."""
-    certain = f", p\N{NO-BREAK SPACE}=\N{NO-BREAK SPACE}{found.p:.2g}" if found.p == found.p else ""
+    p = p_text(found.p)
+    sign = "<" if p.startswith("<") else "="
+    certain = f", p{SPACE}{sign}{SPACE}{p.lstrip('<')}" if found.p == found.p else ""
     return f"{found.other} ({abs(100 * found.mean):.1f} points{certain})"

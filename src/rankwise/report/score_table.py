@@ -9,7 +9,7 @@ import numpy as np
 
 from rankwise import __version__
 from rankwise.core.results import ResultTable
-from rankwise.core.text import MINUS, escaped, p_value_text, plural
+from rankwise.core.text import decimal, escaped, p_value_text, plural
 from rankwise.leaderboard.score_fragility import TableFragility
 from rankwise.leaderboard.score_order import Separation, TableDifference
 from rankwise.leaderboard.score_table import UNITS, ScoreLeaderboard, ScoreTable
@@ -185,7 +185,7 @@ def task_table(scores: ScoreTable, end: str) -> str:
     """Return the tasks that disagree most with the others."""
     found = scores.task_agreement()
     rows = [
-        [str(row.task), Number(row.correlation, f"{row.correlation:.3f}".replace("-", MINUS)), row.models]
+        [str(row.task), Number(row.correlation, decimal(row.correlation, 3)), row.models]
         for row in found[:SHOWN_TASKS]
         if row.correlation == row.correlation
     ]
@@ -221,4 +221,4 @@ def data_facts(scores: ScoreTable) -> str:
 def _score(value: float) -> Number:
     if not np.isfinite(value):
         return Number(None, "no limit")
-    return Number(value, f"{value:.3f}".replace("-", MINUS))
+    return Number(value, decimal(value, 3))

@@ -15,7 +15,7 @@ from rankwise.evaluation.data import EvaluationData
 from rankwise.evaluation.pair_measures import ranking_error
 from rankwise.report.marks import Axis, Dots, Line, Mark, Picture
 from rankwise.report.order_graph_display import edge_shares, layers_of
-from rankwise.report.page import figure, figures, paragraph, section, table
+from rankwise.report.page import Number, figure, figures, paragraph, section, table
 from rankwise.report.survival_display import SurvivalCurve, SurvivalDisplay, curves_by_score
 from rankwise.report.utility_display import UtilityAxis, UtilityDisplay
 
@@ -46,7 +46,7 @@ def roc(positive: NDArray[np.bool_], scores: FloatArray, weight: FloatArray | No
 def roc_picture(curves: Mapping[str, Roc]) -> Picture:
     """Return the ROC curves of named models as marks."""
     lines = [
-        Line(curve.false, curve.true, style, f"{name}: area {curve.area:.4f}")
+        Line(curve.false, curve.true, style, f"{name}: area {share(curve.area)}")
         for style, (name, curve) in enumerate(curves.items())
     ]
     chance = Line([0.0, 1.0], [0.0, 1.0], "dashed")
@@ -94,7 +94,7 @@ def roc_section(data: EvaluationData) -> str:
     positive = data.y == data.y.max()
     names = list(data.scores)[:MAX_CURVES]
     curves = {name: roc(positive, data.scores[name], row_weights(data)) for name in names}
-    rows = [[name, curve.area] for name, curve in curves.items()]
+    rows = [[name, Number(curve.area, share(curve.area))] for name, curve in curves.items()]
     pooled = " The rows of all queries are pooled." if data.n_queries > 1 else ""
     return section(
         "roc",
@@ -160,7 +160,7 @@ def graph_section(data: EvaluationData) -> str:
         [
             f"{names[high]} above {names[low]}",
             float(sizes[high]) * float(sizes[low]),
-            shares.get((high, low)),
+            Number(shares[high, low], share(shares[high, low])) if (high, low) in shares else None,
         ]
         for high, low in edges
     ]

@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from rankwise.core.text import plural, short
+from rankwise.core.text import NONE, plural
 from rankwise.evaluation.comparison import correction_in_words
 from rankwise.evaluation.data import EvaluationData
+from rankwise.evaluation.inference import p_text
 from rankwise.evaluation.measures import Measured
 from rankwise.evaluation.paired import Difference
 from rankwise.report.interval_display import interval_picture
 from rankwise.report.marks import Rule
-from rankwise.report.page import Number, better_in_words, figure, figures, paragraph, section, table
+from rankwise.report.page import Number, figure, figures, paragraph, section, table
+from rankwise.report.shown import Shown, digits_for
 
 
 def versus_section(
@@ -41,16 +43,17 @@ def models_table(measured: dict[str, list[Measured]]) -> str:
         list(one) for one in zip(*(found[: n_shared(measured)] for found in measured.values()), strict=True)
     ]
     columns = []
-    for found in listed:
+    shown = [Shown.of(found[0]) for found in listed]
+    for own, found in zip(shown, listed, strict=True):
         sign = 1.0 if found[0].measure.higher_is_better else -1.0
         best = max((sign * one.mean for one in found if one.mean == one.mean), default=np.nan)
-        columns.append([Number(one.mean, short(one.mean), sign * one.mean == best) for one in found])
+        columns.append([own.number(one.mean, sign * one.mean == best) for one in found])
     rows = [[name, *cells] for name, *cells in zip(measured, *columns, strict=True)]
-    header = ["Model", *(found[0].measure.name for found in listed)]
+    header = ["Model", *(own.title for own in shown)]
     return table("All models", header, rows, name="models", note="Bold: the best.")
 
 
-def n_shared(measured: dict[str, list[Measured]]) -> int:
+def n_shared(measured: Mapping[str, Sequence[Measured]]) -> int:
     """Return the number of measures that all models have."""
     return min(len(found) for found in measured.values())
 
@@ -59,14 +62,15 @@ def comparison_table(
     data: EvaluationData, measured: dict[str, list[Measured]], found: Sequence[Difference], several: bool
 ) -> str:
     """Write one row per measure and other model."""
-    ours = {one.measure.key: one.mean for one in measured[data.name]}
+    ours = {one.measure.key: Shown.of(one) for one in measured[data.name]}
     theirs = {(name, one.measure.key): one.mean for name, listed in measured.items() for one in listed}
     header = ["Measure", "Model", "Mean" if several else "Value", "Improvement", "from", "to"]
     rows = [
         [
-            one.measure.name, one.other, theirs[one.other, one.measure.key],
-            *(Number(value, signed(value)) for value in improvement(one)),
-            *([one.wins, one.ties, one.losses] if several else []), one.p,
+            ours[one.measure.key].title, one.other,
+            ours[one.measure.key].number(theirs[one.other, one.measure.key]),
+            *map(Number, improvement(one), improvement_texts(one)),
+            *([one.wins, one.ties, one.losses] if several else []), Number(one.p, p_text(one.p)),
         ]
         for one in sorted(found, key=lambda one: list(ours).index(one.measure.key))
     ]  # fmt: skip
@@ -85,23 +89,17 @@ def improvement(found: Difference) -> tuple[float, float, float]:
     return -found.mean, -found.high, -found.low
 
 
-def signed(value: float) -> str:
-    """Write a difference with its sign.
-
-    Examples
-    --------
-    >>> signed(0.25)
-    '+0.2500'
-    """
-    return f"+{short(value)}" if value > 0 else short(value)
+def improvement_texts(found: Difference) -> list[str]:
+    """Write the difference and the ends of its interval with their signs."""
+    shown, digits = Shown(found.measure), digits_for(found.low, found.high)
+    return [NONE if value != value else shown.gain(value, digits) for value in improvement(found)]
 
 
 def explained(data: EvaluationData, found: Sequence[Difference], several: bool) -> str:
     """Explain the columns."""
-    measures = {one.measure.key: one for one in found}.values()
     words = (
         f"Improvement: of {data.name} over the other model, positive if it is better, with the 95% interval "
-        f"of the paired difference. {better_in_words([one.measure for one in measures])}"
+        "of the paired difference."
     )
     n_models = len({one.other for one in found})
     test = "p: two-sided paired t-test of the mean difference"
@@ -113,25 +111,26 @@ def explained(data: EvaluationData, found: Sequence[Difference], several: bool) 
 
 
 def _in_words(found: Difference) -> str:
-    gain, low, high = map(signed, improvement(found))
+    gain, low, high = improvement_texts(found)
     return f"{found.other}: improvement {gain}, from {low} to {high}"
 
 
 def difference_chart(data: EvaluationData, found: Sequence[Difference]) -> str:
     """Draw the improvement over each other model by one measure, with paired intervals."""
-    measure = found[0].measure
-    values, *ends = np.array([improvement(one) for one in found]).T
+    shown = Shown(found[0].measure)
+    unit, scale = (" in points", 100.0) if shown.is_share else ("", 1.0)
+    values, *ends = scale * np.array([improvement(one) for one in found]).T
     picture = interval_picture(
-        f"{measure.name}: improvement of {data.name} over {plural(len(found), 'other model')}",
+        f"{shown.title}: improvement of {data.name} over {plural(len(found), 'other model')}",
         [one.other for one in found],
         values,
         (ends[0], ends[1]),
-        label="improvement (right of 0 is better)",
+        label=f"improvement{unit} (right of 0 is better)",
         titles=[_in_words(one) for one in found],
         below=[Rule(x=0.0, style="solid")],
     )
     caption = (
-        f"{measure.name}: improvement of {data.name} over each other model, with the 95% interval of the "
+        f"{shown.title}: improvement of {data.name} over each other model, with the 95% interval of the "
         "paired difference. If the interval contains 0, either model may be better."
     )
     return figure(picture, caption)

@@ -23,7 +23,7 @@ from rankwise.evaluation.data import EvaluationData
 from rankwise.evaluation.names import feature_names
 from rankwise.io.terms import terms_of
 from rankwise.report.curves_display import has_curves, level_names
-from rankwise.report.feature_values import YES_NO, value_kinds
+from rankwise.report.feature_values import YES_NO
 from rankwise.report.page import embedded, paragraph, section, select
 from rankwise.report.pairs import rounded, row_title
 from rankwise.report.queries import in_order, named_queries, spread_out
@@ -67,7 +67,9 @@ class MovedTerms:
     n_movable: int
 
 
-def what_if_section(data: EvaluationData, weights: Weights | None, errors: FloatArray) -> str:
+def what_if_section(
+    data: EvaluationData, weights: Weights | None, errors: FloatArray, kinds: Mapping[str, str]
+) -> str:
     """Return the section; it says why if the score is not a sum of terms of features or of pairs of them."""
     groups = list(_groups(data, errors))
     if data.ranker is None or not groups:
@@ -93,9 +95,7 @@ def what_if_section(data: EvaluationData, weights: Weights | None, errors: Float
         f'<form class="fields" id="what-if-form">{"".join(fields)}</form>',
         '<p id="what-if-answer" class="answer" aria-live="polite"></p>',
         '<div id="what-if-sliders" class="sliders"></div>',
-        embedded(
-            "what-if-data", _as_json(found, listed, [len(rows) for _, rows in groups], value_kinds(data))
-        ),
+        embedded("what-if-data", _as_json(found, listed, [len(rows) for _, rows in groups], kinds)),
     )
 
 
@@ -118,10 +118,9 @@ def moved_terms(data: EvaluationData, weights: Weights, rows: IntArray) -> Moved
         found, sums = _of_curves(
             model, weights, some_rows(data.X.tocsr() if sp.issparse(data.X) else data.X, numbers)
         )
-    elif encoder_of(model) is not None and hasattr(last_step(model), "coef_"):
-        found, sums = _of_table(data, numbers)
     elif _is_scaled_only(model) and not has_curves(model) and hasattr(last_step(model), "coef_"):
-        found, sums = _of_weights(weights, numbers)
+        is_table = encoder_of(model) is not None
+        found, sums = _of_table(data, numbers) if is_table else _of_weights(weights, numbers)
     else:
         return None
     scores = data.main_scores[rows]
@@ -129,10 +128,11 @@ def moved_terms(data: EvaluationData, weights: Weights, rows: IntArray) -> Moved
 
 
 def _is_scaled_only(model: Any) -> bool:
-    """Return whether all steps before the last are scalers: weights are those of the given features."""
+    """Return whether all steps before the last are scalers, but for a TableEncoder as the first one."""
+    encoder = encoder_of(model)
     try:
         for _, step in getattr(model, "steps", [])[:-1]:
-            if step not in (None, "passthrough"):
+            if step is not encoder and step not in (None, "passthrough"):
                 scaling_of(step)
     except (TypeError, ValueError):
         return False
@@ -195,7 +195,7 @@ def _encoded_column(encoder: TableEncoder, j: int, weights: Weights, place: int)
     is_level = rows[:, : len(names)] > 0
     codes = np.where(is_level.any(axis=1), is_level.argmax(axis=1), -1.0)
     knots = [-1.0, *map(float, range(len(names)))]
-    shown = list(zip(knots, ["another", *names], strict=True))
+    shown = list(zip(knots[1:], names, strict=True))
     axis = {"kind": "levels", "knots": knots}
     term = {"features": [place], "axes": [axis], "values": [0.0, *own[: len(names)], of_missing]}
     return _EncodedColumn(np.where(missing, np.nan, codes), shown, term)

@@ -87,6 +87,8 @@
     return made;
   }
 
+  const ofQuery = (name) => (name.toLowerCase().startsWith("query") ? name : `query ${name}`);
+
   // Rows of a query: a link on its name shows them, and its most wrong pair below.
   const documents = JSON.parse(document.getElementById("documents-data")?.textContent ?? "[]");
   if (documents.length) showQueries();
@@ -96,9 +98,9 @@
     const described = ([row, label]) => called(row) + (label ? ` (label ${label})` : "");
 
     function words(entry) {
-      if (!entry.wrong) return `No pair of query ${entry.name} is in the wrong order.`;
+      if (!entry.wrong) return `No pair of ${ofQuery(entry.name)} is in the wrong order.`;
       const [first, second] = entry.wrong.map(described);
-      return `Worst pair of query ${entry.name}: ${first} is above ${second}, but should be below it.`;
+      return `Worst pair of ${ofQuery(entry.name)}: ${first} is above ${second}, but should be below it.`;
     }
 
     function lineOf([place, row, label, score]) {
@@ -195,6 +197,7 @@
       const field = document.createElement("select");
       field.id = name;
       if (x[k] === null) field.add(new Option("missing", "", true, true));
+      else if (!feature.levels.some(([value]) => value === x[k])) field.add(new Option("another", String(x[k]), true, true));
       for (const [value, title] of feature.levels) field.add(new Option(title, String(value), value === x[k], value === x[k]));
       field.addEventListener("change", () => { x[k] = field.value === "" ? null : Number(field.value); answer(); });
       return [field];
