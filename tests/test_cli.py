@@ -665,6 +665,8 @@ def test_only_the_command_that_is_named_is_built(capsys):
             "train data",
             "rankwise train: error: '--lable' is no option of rankwise train; did you mean '--label'?",
         ),
+        (["train", "rows.txt", "--outptu", "m.json"], "train data", "; did you mean '--output'?"),
+        (["predict", "m.json", "rows.txt", "-k"], "predict model data", "error: unexpected argument '-k'\n"),
         (
             ["export", "m.json", "more.json", "-o", "m.sql", "--format", "sql"],
             "export model",

@@ -56,7 +56,7 @@ def test_a_single_query_has_no_interval(folder, capsys):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["--run", "old.run"], "--run needs --qrels, the file of the judgements"),
+        (["--run", "old.run"], "--run needs --qrels, the file of the judgments"),
         (["m.json", "d.txt", "--qrels", "qrels.txt"], "--qrels needs --run"),
         (["m.json", "--run", "old.run", "--qrels", "qrels.txt"], "--run cannot be used with a model"),
         (

@@ -141,7 +141,7 @@ def test_the_command_recognises_columns(capsys, table, tmp_path, monkeypatch):
     )
     assert found["detected"] == {"a": "model_a", "b": "model_b", "outcome": "winner"}
     assert main(["leaderboard", str(table)]) == 0
-    said = "columns recognised by name: model_a (first item), model_b (second item) and winner (outcome)"
+    said = "columns recognized by name: model_a (first item), model_b (second item) and winner (outcome)"
     assert said in capsys.readouterr().out
     frame.to_parquet(tmp_path / "votes.parquet")
     assert run(capsys, tmp_path / "votes.parquet")["leaderboard"] == found["leaderboard"]

@@ -321,7 +321,7 @@ COMBINATIONS = (
     Combination("resume", needs="output", reason="as the checkpoint is beside the model"),
     Combination("cluster", needs="training"),
     Combination("qrels", needs="run_files"),
-    Combination("run_files", needs="qrels", reason="the file of the judgements"),
+    Combination("run_files", needs="qrels", reason="the file of the judgments"),
     Combination("run_files", excludes=OF_MODELS, reason="as the scores are in the files"),
 )
 # Values that an option has if it is not given, besides None and False.

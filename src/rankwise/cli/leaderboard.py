@@ -447,7 +447,7 @@ def lines_of(options: argparse.Namespace, model: Any, board: Any, chances: list[
     detected = getattr(options, "detected", {})
     if detected:
         roles = [f"{name} ({MEANINGS[role]})" for role, name in detected.items()]
-        ends.insert(0, f"columns recognised by name: {listed(roles, len(roles))}")
+        ends.insert(0, f"columns recognized by name: {listed(roles, len(roles))}")
     files = {"": options.output, "model ": options.model}
     written = [f"{what}written to {path}" for what, path in files.items() if path is not None]
     tables = [*str(board).splitlines(), "", *(str(judges).splitlines() if judges else [])]

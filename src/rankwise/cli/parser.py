@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import itertools
 from collections.abc import Callable, Iterable, Mapping
 from copy import copy
 from typing import Any, NoReturn
@@ -123,18 +124,24 @@ class Parser(argparse.ArgumentParser):
         return formatter.format_help()
 
     def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
-        """Parse; refuse unknown arguments here, so that the error is that of their command."""
+        """Parse; refuse unknown arguments here, so that the error is that of their command.
+
+        Unknown options come first, as a required one may be missing because it is mistyped.
+        """
+        if self._subparsers is None:
+            for word in itertools.takewhile(lambda word: word != "--", args or ()):
+                self._check_option(word)
         found, unknown = super().parse_known_args(args, namespace)
         if unknown:
-            self.error(self._unknown(unknown))
+            self._check_option(unknown[0])
+            self.error(f"unexpected argument {unknown[0]!r}")
         return found, unknown
 
-    def _unknown(self, words: list[str]) -> str:
-        options = [word.partition("=")[0] for word in words if word.startswith("-")]
-        if not options:
-            return f"unexpected argument {words[0]!r}"
-        known = [name for action in self._actions for name in action.option_strings]
-        return f"{options[0]!r} is no option of {self.prog}{did_you_mean(options[0], known)}"
+    def _check_option(self, word: str) -> None:
+        name = word.partition("=")[0]
+        known = [option for action in self._actions for option in action.option_strings]
+        if name.startswith("--") and name not in known:
+            self.error(f"{name!r} is no option of {self.prog}{did_you_mean(name, known)}")
 
     def error(self, message: str) -> NoReturn:
         """Print the usage and the message, and exit with 2."""

@@ -141,7 +141,7 @@ def require_numbers(X: Any, name: str) -> None:
         raise ValueError(
             f"X has {what} in {listing([str(column.name) for column in odd])}, but {name} needs numbers. Put "
             f"an encoder before it: make_pipeline(rankwise.preprocessing.TableEncoder(), StandardScaler(), "
-            f"{name}()); CurveRanker and BoostedRanker take such columns as they are."
+            f"{name}()); CurveRanker, BoostedRanker and KernelRanker take such columns directly."
         )
 
 
