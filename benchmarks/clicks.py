@@ -35,7 +35,7 @@ SEEDS, CLICKS, QUICK_CLICKS, COVERAGE_LOGS = 3, 100_000, 20_000, 200
 ETAS, NOISES, LENGTH, N_ORDERS, JITTER = (0.5, 1.0, 2.0), (0.0, 0.1), 10, 30, 0.2
 ALPHA = 1e-4
 # The strength with which LightGBM draws its position biases to zero; None corrects nothing.
-LAMBDARANKS = {"lambdarank": None, "lambdarank, positions": 0.0, "lambdarank, regularised": 1.0}
+LAMBDARANKS = {"lambdarank": None, "lambdarank, positions": 0.0, "lambdarank, regularized": 1.0}
 
 
 def generated(seed):

@@ -5,7 +5,7 @@
 Votes between items at random, with covariates of normal distribution. scikit-learn and statsmodels get a
 dense matrix, built in advance, with +1 for the first item, -1 for the second, and the covariates; arena-rank
 gets a dataset, also built in advance. rankwise gets columns of numbers, and reading and sorting the votes is
-part of its time. All maximise the same likelihood without a penalty, scikit-learn with a tiny one. The error
+part of its time. All maximize the same likelihood without a penalty, scikit-learn with a tiny one. The error
 is the largest difference of an effect from the optimum, which dense Newton steps find. The tasks alternate,
 and the minimum time of each is reported, after a first call. Packages that are not installed are left out.
 

@@ -467,7 +467,7 @@ class Constants:
         )
 
 
-def modelled(constants, m, n, n_workers, whole):
+def modeled(constants, m, n, n_workers, whole):
     """Return the seconds of an iteration: on workers, on the driver (network and counting), and of Dask."""
     cores = n_workers * CORES
     on_workers = 2 * constants.entry * m * n / cores
@@ -497,7 +497,7 @@ def simulated_round(client, n_workers, on_workers, on_driver):
 
 
 def simulate(client, constants, m, n, n_workers, whole, speed):
-    on_workers, on_driver, _ = modelled(constants, m, n, n_workers, whole)
+    on_workers, on_driver, _ = modeled(constants, m, n, n_workers, whole)
     rounds = EVALUATIONS + 2 if whole else 2
     start = perf_counter()
     for _ in range(rounds):
@@ -512,7 +512,7 @@ def checked_rounds(client, constants, sizes, n=50, partitions=(2, 8, 32), repeat
     per partition.
     """
     constants.measure_rounds(client)
-    print(f"\nRounds of whole queries, measured and modelled with {constants}")
+    print(f"\nRounds of whole queries, measured and modeled with {constants}")
     found = []
     for m, n_partitions in product(sizes, partitions):
         one_round, _, n_rows = rounds_of(m, n, n_partitions, whole=True)
@@ -520,10 +520,10 @@ def checked_rounds(client, constants, sizes, n=50, partitions=(2, 8, 32), repeat
             one_round()
         measured = seconds_of(one_round, repeats, median)
         work = (2 * constants.entry * n + 2 * constants.query_row) * n_rows / min(2, n_partitions)
-        modelled = work + 2 * constants.round + 3 * n_partitions * constants.task
-        print(f"{n_rows:>10,}{n_partitions:>4}{measured:>9.3f} s{modelled:>9.3f} s")
-        found.append({"rows": m, "partitions": n_partitions, "seconds": [measured, modelled]})
-        found[-1]["seconds"] = [round(value, 3) for value in (measured, modelled)]
+        modeled = work + 2 * constants.round + 3 * n_partitions * constants.task
+        print(f"{n_rows:>10,}{n_partitions:>4}{measured:>9.3f} s{modeled:>9.3f} s")
+        found.append({"rows": m, "partitions": n_partitions, "seconds": [measured, modeled]})
+        found[-1]["seconds"] = [round(value, 3) for value in (measured, modeled)]
     return {"features": n, "constants": str(constants), "rounds": found}
 
 
@@ -535,7 +535,7 @@ def model_table(m_constants, speed):
         constants.measure_rounds(client)
         print(f"\nMeasured here: {constants}")
         print(
-            f"Modelled iteration of 50 features: workers of {CORES} cores, {NETWORK / 1e9:g} GB/s to the "
+            f"Modeled iteration of 50 features: workers of {CORES} cores, {NETWORK / 1e9:g} GB/s to the "
             f"driver, {EVALUATIONS} evaluations a line; simulated with the work times {speed:g}"
         )
         print(
@@ -544,7 +544,7 @@ def model_table(m_constants, speed):
         )
         found = []
         for whole, m, n_workers in product((False, True), (10**8, 10**9), (10, 100)):
-            parts = modelled(constants, m, 50, n_workers, whole)
+            parts = modeled(constants, m, 50, n_workers, whole)
             measured = simulate(client, constants, m, 50, n_workers, whole, speed)
             expected = speed * (parts[0] + parts[1]) + parts[2]
             name = "whole queries" if whole else "scores"
@@ -566,7 +566,7 @@ def on_paper(model, n=50, cases=((10**9, 100), (10**10, 100), (10**10, 1000))):
     constants.round, constants.task = 1e-3 * per_round, 1e-3 * per_task
     lines = []
     for m, n_workers in cases:
-        parts = modelled(constants, m, n, n_workers, whole=True)
+        parts = modeled(constants, m, n, n_workers, whole=True)
         seconds = (parts[0], parts[2], sum(parts))
         lines.append((f"10^{len(str(m)) - 1}", str(n_workers), *(f"{value:.2f} s" for value in seconds)))
     return lines
@@ -632,14 +632,15 @@ def tables_of(record):
         table((*head, "expected of it"), lines),
         table(("mode", "m", "n", "P = 2", "P = 8", "P = 32"), shares),
         table(
-            ("search", "form", "passes", "of one fit", "bytes", "of one fit's", "choice of memory"), searches
+            ("search", "form", "passes", "of one fit", "bytes", "of one fit's", "same choice as in memory"),
+            searches,
         ),
         table(("rows", "before the fit", "driver's peak", "bytes moved", "rounds"), drivers),
         table(
             ("rows in queries", "workers", "on workers", "Dask", "an iteration"), on_paper(record["model"])
         ),
         table(("fit", "rows", "one worker, half", "one worker", "two workers", "strong", "weak"), scaling),
-        table(("rows in queries", "partitions", "measured", "modelled"), checked),
+        table(("rows in queries", "partitions", "measured", "modeled"), checked),
         table(("fit", "rows are", "seconds", "iterations", "rounds"), fits),
     ]
 

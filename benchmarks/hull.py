@@ -6,7 +6,7 @@
 
 Section 3: nine regression sets (fung2006 in the folder that RANKWISE_DATA names; without it, diabetes and a
 generated set), targets in five bins of equal size, as far as ties allow, ten-fold cross-validation.
-Features are standardised on the training part. The measure is the fraction of pairs of test rows of different
+Features are standardized on the training part. The measure is the fraction of pairs of test rows of different
 bins in the right order, ties counting one half; the mean and the range over the folds are shown.
 
 Every method but the Gaussian process chooses alpha from the same seven by a validation fifth of the training
@@ -100,7 +100,7 @@ def hull(order, slack_per="row", **options):
 
 
 def logistic(alpha):
-    """mord minimises the sum of the losses + alpha / 2 ||w||^2."""
+    """mord minimizes the sum of the losses + alpha / 2 ||w||^2."""
     from mord import LogisticAT
 
     def fit(X, y):

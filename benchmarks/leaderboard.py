@@ -3,8 +3,8 @@
     python benchmarks/leaderboard.py [--quick]
 
 Each package gets the matches in its preferred form, already in memory: lists of names for us and evalica, a
-pandas frame for arena-rank, pairs of numbers for choix. All maximise the same likelihood without a penalty
-(opt_pairwise: with a tiny one). The error is the largest difference of a centred score from the optimum,
+pandas frame for arena-rank, pairs of numbers for choix. All maximize the same likelihood without a penalty
+(opt_pairwise: with a tiny one). The error is the largest difference of a centered score from the optimum,
 which plain Newton steps over the single matches find, with scipy alone; the largest entry of the gradient
 there is printed. Ours runs with a tolerance that makes it as exact as the others, evalica with its default
 and with a tighter one. The packages alternate, and the minimum time of each is reported. The first call, in
@@ -118,7 +118,7 @@ def feasible(name, n_matches, n_items):
 
 
 def optimum(winner, loser, n_items):
-    """Return the centred scores by Newton's method match by match, and the largest entry of the gradient."""
+    """Return the centered scores by Newton's method match by match, and the largest entry of the gradient."""
     n_matches = len(winner)
     row = np.arange(n_matches)
     X = sp.csr_array(

@@ -101,7 +101,7 @@ def nearest_rank(regression):
 
 
 def solve_svr(Phi, y):
-    """Minimise ||w||^2 / (2 C) + sum of the slacks over (w, b, slack), |y - Phi w - b| <= epsilon + slack."""
+    """Minimize ||w||^2 / (2 C) + sum of the slacks over (w, b, slack), |y - Phi w - b| <= epsilon + slack."""
     from scipy import sparse
 
     m, r = Phi.shape
@@ -114,7 +114,7 @@ def solve_svr(Phi, y):
 
 
 def solve_weston_watkins(Phi, y):
-    """Minimise the sum of ||w_k||^2 / (2 C) and of all slacks: f_c - f_k >= 2 - slack for rows of class c.
+    """Minimize the sum of ||w_k||^2 / (2 C) and of all slacks: f_c - f_k >= 2 - slack for rows of class c.
 
     Each row has a slack for each other class k, and f_k is w_k'x + b_k.
     """
@@ -138,7 +138,7 @@ def solve_weston_watkins(Phi, y):
 
 
 def solve_program(P, q, A, right):
-    """Minimise x'P x / 2 + q'x where A x <= right."""
+    """Minimize x'P x / 2 + q'x where A x <= right."""
     import clarabel
 
     options = clarabel.DefaultSettings()

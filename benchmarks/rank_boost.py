@@ -9,7 +9,7 @@ import numpy as np
 
 
 class RankBoost:
-    """Minimise the mean over pairs of exp(f(worse) - f(better)), one threshold of one feature per round.
+    """Minimize the mean over pairs of exp(f(worse) - f(better)), one threshold of one feature per round.
 
     Parameters
     ----------

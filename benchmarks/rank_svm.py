@@ -144,7 +144,7 @@ def iterations_table(text, cadata):
     raw, target = cadata
     standard = (raw - raw.mean(axis=0)) / raw.std(axis=0)
     cases |= {
-        f"cadata standardised, alpha {a:g}": (standard[:16_000], target[:16_000], a) for a in (1e-3, 1e-5)
+        f"cadata standardized, alpha {a:g}": (standard[:16_000], target[:16_000], a) for a in (1e-3, 1e-5)
     }
     for name, (data, labels, alpha) in cases.items():
         bmrm, bundle = (

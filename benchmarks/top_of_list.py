@@ -1,4 +1,4 @@
-"""The effect on NDCG@10 of pair weights that favour the top of the list.
+"""The effect on NDCG@10 of pair weights that favor the top of the list.
 
     python benchmarks/top_of_list.py                       # four sets, three losses: about half an hour
     python benchmarks/top_of_list.py --quick               # OHSUMED or generated rows, one fold, one loss
@@ -220,7 +220,7 @@ def reweighted(loss, depth, share, train, alphas, starts):
     return np.array(coef)
 
 
-# The judgement.
+# The judgment.
 
 
 def measured(part, coef, measure):

@@ -37,7 +37,7 @@ INK, GREY = "#2b2b2b", "#8a8f94"
 
 
 def box(x, y, lines, fill, stroke, bold):
-    """A rounded box with one or two centred lines."""
+    """A rounded box with one or two centered lines."""
     middle = x + WIDTH / 2
     first = ' font-weight="bold"' if bold else ""
     return (

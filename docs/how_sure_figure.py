@@ -21,7 +21,7 @@ def optimisation(ax, X, y):
     ConvergenceDisplay.from_estimator(model, x="iterations", ax=ax)
     if ax.get_legend() is not None:
         ax.get_legend().remove()
-    ax.set(title="optimisation: is this the minimum?", ylabel="certified gap")
+    ax.set(title="optimization: is this the minimum?", ylabel="certified gap")
 
 
 def data(ax, X, y):

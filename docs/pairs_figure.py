@@ -113,11 +113,11 @@ def tree_picture():
     parts = [word(MARGIN, 22, "marks in the parts before each", SOFT, anchor="start")]
     parts += node(MARGIN, 30, width, top, range(part + 1, 8), asked)
     for k, x in ((asked, MARGIN + 40), (part, MARGIN + 380)):
-        centre = MARGIN + (k + 0.5) * width
-        parts.append(f'<path d="M{centre:g},56 L{x + 140:g},92" stroke="{SOFT}" fill="none"/>')
+        center = MARGIN + (k + 0.5) * width
+        parts.append(f'<path d="M{center:g},56 L{x + 140:g},92" stroke="{SOFT}" fill="none"/>')
         is_new = k == part
         parts += node(x, 92, 35, below[k], range(within + 1, 8) if is_new else (), None if is_new else place)
-        parts.append(f'<path d="M{x + 140:g},118 L{centre:g},150" stroke="{SOFT}" fill="none"/>')
+        parts.append(f'<path d="M{x + 140:g},118 L{center:g},150" stroke="{SOFT}" fill="none"/>')
     for position in range(64):
         x = MARGIN + (position + 0.5) * UNIT
         is_new = position == NEW_MARK

@@ -2,7 +2,7 @@
 AUC on breast cancer: a draw
 ============================
 
-On scikit-learn's breast cancer data, RankSVM optimises the order itself but does not beat LogisticRegression
+On scikit-learn's breast cancer data, RankSVM optimizes the order itself but does not beat LogisticRegression
 and LinearSVC: all three reach an AUC of 0.995, and RankRLS is last with 0.992.
 
 With two classes, the fraction of pairs in the right order *is* the area under the ROC curve, so a pairwise

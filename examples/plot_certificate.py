@@ -27,7 +27,7 @@ for name, model in models.items():
     print(f"{name:<20} {model.n_iter_:>4} iterations, objective {model.objective_:.5f}, gap {model.gap_:.1e}")
 
 # %%
-# The optimum is between the two lines of each colour.
+# The optimum is between the two lines of each color.
 
 # sphinx_gallery_thumbnail_panel = 1
 figure, (left, right) = plt.subplots(1, 2, figsize=(10, 4), layout="constrained")

@@ -37,7 +37,7 @@ print(f"the two features: {names[pairs.pairs_[0, 0]]} and {names[pairs.pairs_[0,
 print(f"the objective is within {pairs.gap_:.1g} of the optimum")
 
 # %%
-# The curves, the widest first. Grey is the density of the rows; the dotted line is the contribution of a
+# The curves, the widest first. Gray is the density of the rows; the dotted line is the contribution of a
 # missing age.
 
 CurveDisplay.from_estimator(pairs, feature_names=names)

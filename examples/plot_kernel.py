@@ -36,7 +36,7 @@ for name, model in models.items():
     titles.append(f"{name}\n{right:.1%} of pairs right, {seconds:.2g} s")
 
 # %%
-# Colours are scores, from low (dark) to high; lines join points of equal score. Dots are the held-out rows of
+# Colors are scores, from low (dark) to high; lines join points of equal score. Dots are the held-out rows of
 # the best and of the worst grade.
 
 grid = np.stack(np.meshgrid(*[np.linspace(0, 1, 80)] * 2), axis=-1)

@@ -31,7 +31,7 @@ from rankwise.model_selection import leave_pair_out
 
 N_ROWS, N_FEATURES, N_SAMPLES = 30, 10, 200
 SIGNALS = {"nothing to learn": 0.0, "weak signal": 0.25, "strong signal": 0.6}
-# Grey for the common estimates, a colour for the recommended one.
+# Gray for the common estimates, a color for the recommended one.
 COLOURS = {"pooled": "#9aa0a6", "averaged": "#9aa0a6", "leave-pair-out": "#c8452f"}
 
 

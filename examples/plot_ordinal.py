@@ -3,13 +3,13 @@ Ordinal regression on the axis of its utility
 =============================================
 
 On grades that are not linearly separable, OrdinalSVM with a quadratic kernel predicts four grades in five
-correctly if its thresholds minimise the training error, and three in four if the margin determines them.
+correctly if its thresholds minimize the training error, and three in four if the margin determines them.
 
 After figure 1 of Herbrich, Graepel and Obermayer (1999): points of the unit square have five grades,
 defined by thresholds of a utility, the product of the two coordinates plus noise. The model learns a utility
 from 200 points and places thresholds between the grades in two ways:
 
-- ``thresholds="midpoint"``, equation (12): halfway between the closest pairs of neighbouring grades that the
+- ``thresholds="midpoint"``, equation (12): halfway between the closest pairs of neighboring grades that the
   utility puts at least one margin apart;
 - ``thresholds="min_error"``: with the fewest training errors.
 

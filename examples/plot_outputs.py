@@ -1,5 +1,5 @@
 """
-Ten rankings from one factorisation
+Ten rankings from one factorization
 ===================================
 
 RankRLS ranks 1,797 images by their similarity to each of ten digits. Ten rankings take about twice the time

@@ -6,7 +6,7 @@ On held-out pairs of patients, the probabilities of RankLogistic are close to th
 almost no penalty they are overconfident: among pairs with a probability of 0.93, the frequency is 0.88. The
 alpha that RankLogisticCV chooses by the log loss nearly halves this difference.
 
-RankLogistic minimises the logistic loss over all pairs, so differences of its scores are log odds, and
+RankLogistic minimizes the logistic loss over all pairs, so differences of its scores are log odds, and
 ``predict_pair_proba`` is the probability that the first of two patients will be worse off in a year. The
 model is calibrated if among the pairs with a probability near 0.7, seven in ten are in that order. The model
 and its alpha are fitted to one half of the patients; the pairs are those of the other half.

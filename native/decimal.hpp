@@ -43,7 +43,7 @@ inline bool is_digit(char c) { return static_cast<unsigned char>(c - '0') < 10; 
 constexpr double power_of_ten[] = {1e0,  1e1,  1e2,  1e3,  1e4,  1e5,  1e6,  1e7,  1e8,  1e9,  1e10, 1e11,
                                    1e12, 1e13, 1e14, 1e15, 1e16, 1e17, 1e18, 1e19, 1e20, 1e21, 1e22};
 
-// Each byte of eight_digits holds the character of a digit, the first one in the lowest byte. Neighbours are joined
+// Each byte of eight_digits holds the character of a digit, the first one in the lowest byte. Neighbors are joined
 // three times: to four numbers of two digits, two of four digits and one of eight.
 inline std::uint64_t join_digits(std::uint64_t eight_digits) {
     std::uint64_t joined = eight_digits & 0x0F0F0F0F0F0F0F0F;

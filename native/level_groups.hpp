@@ -13,7 +13,7 @@
 
 namespace rankwise {
 
-// The group of the small levels of a query. If its sums are small relative to these magnitudes, digits have cancelled.
+// The group of the small levels of a query. If its sums are small relative to these magnitudes, digits have canceled.
 struct Rest {
     double square = -1;   // sum of the rows' squared weights, -1 if there is no rest
     double partners = 0;  // the largest weight times the total weight

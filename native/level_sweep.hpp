@@ -113,7 +113,7 @@ double sweep_levels(const LabelOrder& order, const FewLevels& levels, const doub
     double* numbers[3] = {K <= 2 ? in_spare : scratch.take<double>(K * order.n),
                           K == 1 ? in_spare + order.n : scratch.take<double>(K * order.n),
                           scratch.take<double>(K * order.n)};
-    // A loop of its own: bytes may alias any object, so stores of bytes would prevent optimisations of the next loop.
+    // A loop of its own: bytes may alias any object, so stores of bytes would prevent optimizations of the next loop.
     over_rows(order.n, n_threads, [=](std::int64_t r) { level[r] = levels.level(rows[r].window.place); });
     over_rows(order.n, n_threads, [=, spare = spare, out = numbers[0]](std::int64_t r) {
         // With K > 1 the numbers of a row overwrite at most its own slot of `spare`, whose key is read first.

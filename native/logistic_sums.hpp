@@ -314,7 +314,7 @@ private:
         return in_label_order([this] { return by_order(); });
     }
 
-    // Whether digits of the rest have cancelled: the linear term against the slopes, if nearly all pairs are in the
+    // Whether digits of the rest have canceled: the linear term against the slopes, if nearly all pairs are in the
     // right order by a wide margin; or the curvature against that of ties and of each row with itself, if no other
     // scores are near.
     bool cancelled() const {

@@ -193,7 +193,7 @@ private:
     struct Bin {
         SmoothKernels::Row moments[2];  // plain; mirrored, with odd powers negated
         double side[2][2];              // [better, worse]: their weight and first moment
-        double loss;                    // of a row at the centre
+        double loss;                    // of a row at the center
         bool used;
 
         void set(const Sources& sources, std::int64_t from) {

@@ -1,4 +1,4 @@
-// Maximise  D(z) = b'z - 1/2 z'Qz  over the simplex  z >= 0, sum z = 1,  for a dense symmetric PSD matrix Q.
+// Maximize  D(z) = b'z - 1/2 z'Qz  over the simplex  z >= 0, sum z = 1,  for a dense symmetric PSD matrix Q.
 //
 // With the gradient g = b - Qz the duality gap is  max_i g_i - z'g, which the solver certifies. Each iteration (1)
 // climbs to the maximum of D on the current face, the z of the same support, by Newton steps that drop every coordinate
@@ -194,7 +194,7 @@ private:
         std::swap(base_, members_.front());
     }
 
-    // Without a column R has a subdiagonal from there on; Givens rotations of neighbouring rows remove it.
+    // Without a column R has a subdiagonal from there on; Givens rotations of neighboring rows remove it.
     void remove_member(std::size_t position) {
         const std::size_t size = members_.size() - 1;
         members_.erase(members_.begin() + position);

@@ -8,7 +8,7 @@
 // -1 to 1, a polynomial with 16 powers of x and 16 of y has an error of some 1e-15 (it falls like 8.5^-16), and the
 // monomial basis is well conditioned. From a distance of 3 on, twelve terms of the series in e^-u are as accurate, and
 // from 37 on the asymptotes |u| / 2, sign(u) / 2 and 0. The even function is the integral of its slope: only its value
-// at the centre of a bin is stored.
+// at the center of a bin is stored.
 #pragma once
 
 #include <array>

@@ -224,7 +224,7 @@ def test_words_are_categories_and_text_is_refused():
     np.testing.assert_array_equal(
         model.predict(frame), BoostedRanker(n_estimators=5).fit(declared, Y).predict(declared)
     )
-    with pytest.raises(ValueError, match=r"Column 'c' has 500 different words in 500 rows.*names or text"):
+    with pytest.raises(ValueError, match=r"Column 'c' has 500 different strings in 500 rows.*names or text"):
         BoostedRanker().fit(frame.assign(c=[f"W{k}" for k in range(500)]), Y)
 
 

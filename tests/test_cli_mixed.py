@@ -388,7 +388,7 @@ def test_errors(folder, tmp_path, capsys):
     command = ["train", data, "--label", "rating", *out]
     for more in ([], ["--dask", "threads"]):
         said = fails(capsys, 1, *command, *more)
-        assert "Column 'id' has 240 different words in 240 rows" in said
+        assert "Column 'id' has 240 different strings in 240 rows" in said
         assert "Leave it out with --exclude id, or name it in --categorical" in said
     assert "--categorical names 'colour', which is no feature" in fails(
         capsys, 2, *command, "--categorical", "colour"

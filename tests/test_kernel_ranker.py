@@ -136,7 +136,7 @@ def test_bad_parameters_are_named(options, message):
 
 def test_bad_tables_are_named():
     X, y = wines()
-    with pytest.raises(ValueError, match="Column 'name' has 400 different words"):
+    with pytest.raises(ValueError, match="Column 'name' has 400 different strings"):
         KernelRanker().fit(X.assign(name=[f"W{k}" for k in range(len(X))]), y)
     with pytest.raises(ValueError, match="y should be a 1d array"):
         KernelRanker("least_squares").fit(X, np.column_stack([y, y]))

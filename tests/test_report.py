@@ -221,9 +221,12 @@ def test_the_order_of_a_pair_is_sure_or_not(uncertain):
                 is_sure = abs(expected.estimate[0]) > expected.estimate[0] - expected.low[0]
                 words = answer(data, first, second)
                 if abs(expected.p_value[0] - 0.05) > 1e-3:
-                    assert words.endswith("the order is sure.") == is_sure
-                verdicts.add(is_sure)
-    assert verdicts == {True, False}
+                    assert words.endswith("the order is not sure.") != is_sure
+                    is_against = "against the labels (" in words
+                    assert words.endswith("the order is sure.") == (is_sure and not is_against)
+                    assert words.endswith("too, but against the labels.") == (is_sure and is_against)
+                verdicts.add((is_sure, "against the labels (" in words))
+    assert len(verdicts) == 4
 
 
 def test_errors_of_differences_are_those_of_the_inference(uncertain):

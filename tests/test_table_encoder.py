@@ -84,7 +84,7 @@ def test_a_column_without_values_is_zero():
 @pytest.mark.parametrize("library", FRAMES)
 def test_names_and_text_are_refused_by_the_name_of_the_column(library):
     frame = FRAMES[library]({"x": range(300), "id": [f"W{k:05d}" for k in range(300)]})
-    with pytest.raises(ValueError, match=r"Column 'id' has 300 different words in 300 rows.*Leave it out"):
+    with pytest.raises(ValueError, match=r"Column 'id' has 300 different strings in 300 rows.*Leave it out"):
         TableEncoder().fit(frame)
 
 
@@ -98,7 +98,7 @@ def test_columns_of_several_types_are_refused():
         with pytest.raises(ValueError, match=f"Column 'x' holds {message}; make it a column of one type"):
             TableEncoder().fit(pd.DataFrame({"x": pd.Series(values * 3, dtype=object)}))
     encoder = TableEncoder().fit(pd.DataFrame({"x": [1.0, 2.0]}))
-    with pytest.raises(ValueError, match="Column 'x' holds words, but held a number in the fit"):
+    with pytest.raises(ValueError, match="Column 'x' holds strings, but held a number in the fit"):
         encoder.transform(pd.DataFrame({"x": ["one", "two"]}))
 
 

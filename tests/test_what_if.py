@@ -1,5 +1,7 @@
 """Features that are moved in the report: the score of the page is that of the model."""
 
+import re
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -12,8 +14,9 @@ from html_page import Page
 from rankwise import BoostedRanker, CurveRanker, RankLogistic, RankSVM
 from rankwise.core.text import short
 from rankwise.datasets import make_ranking
-from rankwise.preprocessing import QueryScaler
+from rankwise.preprocessing import QueryScaler, TableEncoder
 from rankwise.report import Report
+from rankwise.report.feature_values import value_kinds
 
 X, Y, QID = make_ranking(150, 4, n_queries=5, n_levels=4, noise=0.5, random_state=2)
 FRAME = pd.DataFrame(np.round(X, 3), columns=["bm25", "age", "links", "title"])
@@ -21,6 +24,10 @@ FRAME["links"] = np.round(2 * FRAME["links"])
 FRAME.loc[3, "age"] = np.nan
 FRAME["kind"] = pd.Categorical(np.where(X[:, 1] > 0, "web", np.where(X[:, 2] > 0, "news", "shop")))
 NUMBERS = FRAME[["bm25", "links", "title"]]
+MIXED = FRAME.assign(
+    added=pd.Timestamp("2024-02-26") + pd.to_timedelta(np.round(9 * X[:, 3]), unit="D"), is_new=X[:, 1] > 0.3
+)
+MIXED.loc[[7, 100], "kind"] = None
 
 
 def models():
@@ -33,6 +40,11 @@ def models():
         ),
         "steps": (CurveRanker(**curves, interactions=2).fit(FRAME, Y, qid=QID), FRAME),
         "lines": (CurveRanker(**curves, shape="lines").fit(FRAME, Y, qid=QID), FRAME),
+        "encoded": (
+            make_pipeline(TableEncoder(), StandardScaler(), RankSVM(1e-2)).fit(MIXED, Y, ranksvm__qid=QID),
+            MIXED,
+        ),
+        "dated": (CurveRanker(**curves).fit(MIXED, Y, qid=QID), MIXED),
     }
 
 
@@ -49,7 +61,7 @@ def typed(browser, k, value):
         "const field = document.getElementById(arguments[0]); field.value = arguments[1];"
         "field.dispatchEvent(new Event(field.tagName === 'SELECT' ? 'change' : 'input'));"
     )
-    browser.execute_script(script, f"what-if-{k}", f"{value:.15g}")
+    browser.execute_script(script, f"what-if-{k}", value if isinstance(value, str) else f"{value:.15g}")
 
 
 def shown(browser):
@@ -58,7 +70,7 @@ def shown(browser):
 
 
 @needs_browser
-@pytest.mark.parametrize("name", ["linear", "scaled", "steps", "lines"])
+@pytest.mark.parametrize("name", ["linear", "scaled", "steps", "lines", "encoded", "dated"])
 def test_moved_scores_are_those_of_predict(browser, name, tmp_path):
     model, rows = models()[name]
     report = Report(model, rows, Y, QID, name="model")
@@ -74,7 +86,13 @@ def test_moved_scores_are_those_of_predict(browser, name, tmp_path):
     group = [row["score"] for row in found["rows"][first : first + found["sizes"][1]]]
     assert shown(browser)[1] == chosen["score"]
     for k, feature in enumerate(found["features"]):
-        if feature["levels"]:
+        if feature["kind"] == "yes or no":
+            value, words = feature["levels"][-1]
+            moved[feature["name"]] = words == "yes"
+        elif feature["kind"] == "date":
+            value = "2024-03-09"
+            moved[feature["name"]] = pd.Timestamp(value)
+        elif feature["levels"]:
             value, moved[feature["name"]] = feature["levels"][-1]
             moved["kind"] = moved["kind"].astype(rows["kind"].dtype)
         else:
@@ -122,4 +140,32 @@ def test_sliders_move_by_keyboard(browser, tmp_path):
 def test_other_scores_cannot_be_moved(make):
     model = make()
     y = Y > 1 if hasattr(model, "classes_") else Y
-    assert "what-if-data" not in Page(Report(model, X, y, QID, name="model").to_html()).data
+    page = Page(Report(model, X, y, QID, name="model").to_html())
+    assert "what-if-data" not in page.data
+    is_model = hasattr(model, "fit")
+    assert ("The features of a row cannot be moved here: the score of model is not" in page.words) == is_model
+
+
+def test_dates_are_dates_and_booleans_are_yes_or_no():
+    for name in ("encoded", "dated"):
+        model, rows = models()[name]
+        report = Report(model, rows, Y, QID, pair=(7, 8), name="model")
+        html = report.to_html()
+        page = Page(html)
+        kinds = {one["name"]: one["kind"] for one in page.data["what-if-data"]["features"]}
+        assert (kinds["added"], kinds["is_new"], kinds["bm25"]) == ("date", "yes or no", "number")
+        if name == "dated":
+            curves = html.split('id="curves"')[1].split("</section>")[0]
+            assert "<title>yes: " in curves
+            assert re.search(r">2024-0\d(-\d\d)?</text>", curves)
+        else:
+            parts = {row[0][0]: [cell[0] for cell in row[1:3]] for row in page.tables["pair-table"][1:]}
+            shown = [str(rows["added"][k].date()) for k in (7, 8)]
+            assert sorted(parts["added"]) == sorted(shown)
+            assert set(parts["kind is missing"]) == {"yes", "no"}
+            assert page.column("weights", "Standard deviation")[
+                page.names("weights").index("added")
+            ] == pytest.approx((rows["added"] - rows["added"].min()).dt.days.std(ddof=0))
+    assert value_kinds(report.data)["bm25"] == "number"
+    durations = MIXED.assign(added=MIXED["added"] - MIXED["added"].min())
+    assert value_kinds(Report(X[:, 0], durations, Y, QID).data)["added"] == "number"

@@ -425,7 +425,7 @@ def category_coverage(spread, sizes=(1000, 300, 100, 40), n_items=10):
 
 
 def duel_votes(rng, n_humans=300, n_duels=6000, agreement=0.8, n_items=15):
-    """Human votes on a random subset of duels, and a judge on all who favours three items.
+    """Human votes on a random subset of duels, and a judge on all who favors three items.
 
     The noise of both votes on a duel has a normal copula. Its correlation and the bias of the judge give the
     agreement.

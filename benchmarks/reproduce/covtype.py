@@ -64,7 +64,7 @@ def section(record):
         ("test error", number(result["error"], 4), "-"),
     ]
     return [
-        f"{number(result['rows'], 0)} rows, {result['features']} standardised features, the classes",
+        f"{number(result['rows'], 0)} rows, {result['features']} standardized features, the classes",
         "ordered by their number,",
         f"{number(result['pairs'], 0)} pairs. The other {number(result['test_rows'], 0)} rows test. The",
         "paper gives the time of an iteration only:",

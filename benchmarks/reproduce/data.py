@@ -68,7 +68,7 @@ class Data:
         return X[order[1:]], (X[order[1:]] @ X[order[:1]].T).toarray().ravel()
 
     def covtype(self):
-        """Forest cover: standardised features and the number of the class."""
+        """Forest cover: standardized features and the number of the class."""
         path = self.path("covtype", "covtype.npz")
         if path is None:
             return make_ranking(20_000, 54, n_levels=7, random_state=0)
@@ -98,7 +98,7 @@ class Data:
         with np.load(path) as archive:
             counts, topics = csr(archive), list(archive["topics"])
             membership = csr_of(archive["topic_indices"], archive["topic_indptr"], len(topics))
-            # Lewis' split of labelled documents has 12,902; those without a word cannot be ranked.
+            # Lewis' split of labeled documents has 12,902; those without a word cannot be ranked.
             kept = (archive["topics_attr"] == "YES") & (archive["split"] < 2)
         kept &= np.diff(counts.indptr) > 0
         X = TfidfTransformer(sublinear_tf=True).fit_transform(counts[kept])

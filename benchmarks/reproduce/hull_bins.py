@@ -368,6 +368,6 @@ def draw(record, path):
     axes.set(xticks=range(len(sets)), xticklabels=list(sets), ylabel="pairs in the right order")
     axes.grid(axis="y", alpha=0.25)
     axes.spines[["top", "right"]].set_visible(False)
-    axes.legend(frameon=False, fontsize=8, ncols=3)
+    axes.legend(frameon=False, fontsize=8, loc="lower left")
     figure.savefig(path, dpi=100)
     pyplot.close(figure)

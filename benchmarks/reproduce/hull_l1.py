@@ -1,4 +1,4 @@
-"""Program (27) with the l1 norm as its regulariser and absolute slacks: a linear program."""
+"""Program (27) with the l1 norm as its regularizer and absolute slacks: a linear program."""
 
 from itertools import combinations, pairwise, product
 
@@ -11,7 +11,7 @@ from reproduce.data import FUNG
 from reproduce.shared import p_values
 from reproduce.text import number, p_value, table
 
-TITLE = "Convex hulls with another regulariser"
+TITLE = "Convex hulls with another regularizer"
 SOURCE = "Fung et al. (2005), program (27)"
 PAPER = {"regulariser": "any", "bins": 5}
 ORDERS = {"chain": pairwise, "full": lambda classes: combinations(classes, 2)}
@@ -78,7 +78,7 @@ def chosen_alpha(order, slack_per, X, y, alphas):
 
 
 def hull_weights(X, y, order, slack_per, alpha):
-    """Minimise the mean over rows of the slacks + alpha ||w||_1 for the hulls of ordered classes.
+    """Minimize the mean over rows of the slacks + alpha ||w||_1 for the hulls of ordered classes.
 
     A class above another has scores of at least L - slack, the lower one of at most L - 1 + slack. With a
     slack per row, each class has one L for all edges; with one per edge, each edge has its own.
@@ -145,7 +145,7 @@ def section(record):
     ]
     header = [NAMES[m] for m in settings["methods"]]
     return [
-        "The paper's program takes any regulariser. The l1 norm of the weights with absolute slacks is a",
+        "The paper's program takes any regularizer. The l1 norm of the weights with absolute slacks is a",
         "linear program, solved by SciPy; `HullRanker` has the squared norm alone, with a certificate. The",
         "sets, folds and choice of `alpha` are those above, for the sets of at most",
         f"{number(settings['most_rows'], 0)} rows. Fraction of test pairs in the right order, and of the",
@@ -156,5 +156,5 @@ def section(record):
         "Chain against full graph, Wilcoxon's signed-rank test over sets:",
         f"p = {p_value(result['p']['row'])} with a slack per row, {p_value(result['p']['edge'])} per edge.",
         "With absolute slacks per row the chain often orders nothing, as with the squared norm above. That",
-        "the chain is better is not confirmed with this regulariser, either.",
+        "the chain is better is not confirmed with this regularizer, either.",
     ]

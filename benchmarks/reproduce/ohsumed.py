@@ -25,7 +25,7 @@ NAMES = {
     "rank_svm": "RankSVM",
     "rank_boost": "RankBoost",
     "rls": "RLS regressor, with an intercept",
-    "rls_constant": "RLS regressor, with a penalised constant feature",
+    "rls_constant": "RLS regressor, with a penalized constant feature",
     "rls_signed": "RLS regressor, without an intercept, labels -1 and 1",
     "rank_rls_ties_kept": "RankRLS, tied pairs of a query kept",
     "rank_rls_all_untied_pairs": "RankRLS, all pairs but ties",
@@ -162,6 +162,6 @@ def section(record):
         "regressor fails, because the function must be -1 nearly everywhere and cannot be.",
         "The rows down to RankBoost follow the text of the paper; those below are other readings.",
         "The last two give every query the same weight, the default of `rankwise`; the paper sums",
-        "over pairs, which favours queries with many documents. The paper's results of RankSVM and RankBoost",
+        "over pairs, which favors queries with many documents. The paper's results of RankSVM and RankBoost",
         "are the baselines that came with the data.",
     ]

@@ -88,23 +88,29 @@ def about_regression(found):
     """Say at which sizes regression and ordinal regression are as close as the paper finds them."""
     if "svr" not in found:
         return []
-    apart = disjoint(found, "svr", "midpoint")
-    largest = [size for size in found["svr"] if apart.get(size)]
-    if not largest:
+    above, below = disjoint(found, "svr", "midpoint"), disjoint(found, "midpoint", "svr")
+    if not above and not below:
         return ["Regression is very close to it, as in the paper: the intervals overlap at every size."]
+    where = [
+        f"{'above' if sizes is above else 'below'} at {joined(sizes)} points"
+        for sizes in (above, below)
+        if sizes
+    ]
+    close = len(above) + len(below) <= 1
     return [
-        "Regression is not very close to it, as it is in the paper: its interval lies wholly above at",
-        f"{joined(map(int, largest))} points.",
+        f"Regression is {'close' if close else 'not very close'} to it"
+        + (", as in the paper, but for one size: its" if close else ", as it is in the paper: its"),
+        f"interval lies wholly {' and '.join(where)}.",
     ]
 
 
 def disjoint(found, upper, lower):
-    """Return for each size whether the interval of one learner lies wholly above that of another."""
-    return {
-        size: cell["mean"] - cell["half_width"]
-        > found[lower][size]["mean"] + found[lower][size]["half_width"]
-        for size, cell in found[upper].items()
-    }
+    """Return the sizes at which the interval of one learner lies wholly above that of another."""
+
+    def end(name, size, sign):
+        return found[name][size]["mean"] + sign * found[name][size]["half_width"]
+
+    return [int(size) for size in found[upper] if end(upper, size, -1) > end(lower, size, 1)]
 
 
 def draw(record, path):

@@ -67,19 +67,15 @@ def folded(lines):
 
 def footnote(name, found):
     """Say where and under what the numbers were found."""
-    machine, load = found["machine"], found["load"]
-    busy = record.was_busy(found)
-    clock = found["settings"].get("clock")
+    machine, load, clock = found["machine"], found["load"], found["settings"].get("clock")
     parts = [
         f"`benchmarks/results/{name}.json`: {number(found['seconds'], 0)} s on {machine['cores']} cores "
         f"({machine['processor']})"
     ]
     if clock == "processor":
-        parts.append("seconds are those of the processor, one thread on one core")
-    if busy and clock:
         parts.append(
-            f"the machine was shared, with a load of {number(load['before'], 2)} before the run, so seconds "
-            "are upper bounds"
+            "seconds are those of the processor, on one thread; the load of the machine was "
+            f"{number(load['before'], 1)} before the run and {number(load['after'], 1)} after it"
         )
     if found.get("generated_data"):
         parts.append("generated data replaced " + ", ".join(found["generated_data"]))

@@ -179,7 +179,7 @@ def section(record):
         "their ratio to `rankwise` in brackets: above one is slower, larger, worse; below one, better",
         "than ours.",
         "",
-        "scikit-survival's FastSurvivalSVM is the nearest relative, but its licence is the GPL, and",
+        "scikit-survival's FastSurvivalSVM is the nearest relative, but its license is the GPL, and",
         "this project neither",
         "uses nor installs GPL packages, so it does not race here.",
     ]

@@ -3,7 +3,7 @@
 import re
 import textwrap
 
-# Lines that are not to be joined to their neighbours: headings, tables, lists, pictures, small print.
+# Lines that are not to be joined to their neighbors: headings, tables, lists, pictures, small print.
 OWN_LINE = re.compile(r"#|\||- |!|<|\*")
 WIDTH = 110
 

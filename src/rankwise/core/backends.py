@@ -84,7 +84,7 @@ def register(backend: Backend) -> None:
 
 
 def backend_of(values: Any) -> Backend | None:
-    """Return the backend of rows or of a column, or None for memory."""
+    """Return the backend of rows or of a column, or None in memory."""
     if values is None or isinstance(values, np.ndarray):
         return None
     for module in [module for module, needs in _announced.items() if needs in sys.modules]:

@@ -22,7 +22,7 @@ Column = nw.Series[Any]
 
 NUMBER, BOOLEAN, CATEGORY, ORDERED, DATE = "number", "boolean", "category", "ordered category", "date"
 KINDS = (NUMBER, BOOLEAN, CATEGORY, ORDERED, DATE)
-# More different words in a column are names or text, as are words that occur less often than this on average.
+# More different strings in a column are names or text, as are strings that occur less often on average.
 MOST_WORDS, ROWS_PER_WORD = 100, 2
 DAY = np.timedelta64(1, "D")
 _DATED = (nw.Date, nw.Datetime, nw.Duration, nw.Time)
@@ -111,10 +111,10 @@ def occurring_values(column: Column) -> list[Any]:
 
 
 def check_words(name: str, n_words: int, n_rows: int, most: int) -> None:
-    """Refuse a column with too many different words for categories."""
+    """Refuse a column with too many different strings for categories."""
     if n_words > most or (n_rows > most and n_rows < ROWS_PER_WORD * n_words):
         raise ValueError(
-            f"Column {name!r} has {n_words:,} different words in {n_rows:,} rows, so it holds "
+            f"Column {name!r} has {n_words:,} different strings in {n_rows:,} rows, so it holds "
             "names or text rather than categories. Leave it out, replace it by numbers, or make it a "
             "categorical column if it is one."
         )

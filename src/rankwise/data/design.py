@@ -40,7 +40,7 @@ FIT_VECTORS = 10
 # A tile of this many entries, as float64, stays in a cache; its longer side lies along the memory.
 _TILE_ENTRIES = 1 << 17
 _TILE_LENGTH = 1 << 13
-# Entries of a block of rows that is centred and multiplied while it is in a cache, and of the scores of
+# Entries of a block of rows that is centered and multiplied while it is in a cache, and of the scores of
 # several columns at once.
 _BLOCK_ENTRIES = 1 << 18
 _COLUMN_ENTRIES = 1 << 24
@@ -75,7 +75,7 @@ class Design:
     dtype = np.dtype(np.float64)
     # The rows themselves, if they are in memory.
     X: Any
-    # Where the rows are, in words that follow "X is"; None for memory.
+    # Where the rows are, in words that follow "X is"; None in memory.
     location: str | None = None
     # The names of the columns and the log of the work, if the backend has them.
     feature_names: list[str] | None = None
@@ -159,9 +159,9 @@ class Design:
         return replace(Precision.of(self.shape[0], self.column_scale()), **self._known_errors)
 
     def centred(self) -> Design:
-        """Return X - 1 centre', with a centre for columns that lie far from zero, or X if there is none.
+        """Return X - 1 center', with a center for columns that lie far from zero, or X if there is none.
 
-        The centre cancels in all pairs, but sums of large numbers lose the digits in which rows differ.
+        The center cancels in all pairs, but sums of large numbers lose the digits in which rows differ.
         """
         return self
 
@@ -225,7 +225,7 @@ class MemoryDesign(Design):
         return np.asarray(X.toarray() if sp.issparse(X) else X, dtype=np.float64)
 
     def normal_equations(self, loss: Any) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """Return X'L X and X'r, from rows that are centred first: differences of large sums lose digits."""
+        """Return X'L X and X'r, from rows that are centered first: differences of large sums lose digits."""
         return next(self.equations_of_parts(loss, [None]))
 
     def equations_of_parts(
@@ -316,7 +316,7 @@ class TiledDesign(MemoryDesign):
         return _largest(*self._column_range, self.shape[0])
 
     def centred(self) -> Design:
-        """Return X - 1 centre' with a centre for columns that lie far from zero, or X if there is none."""
+        """Return X - 1 center' with a center for columns that lie far from zero, or X if there is none."""
         return self._centred
 
     @cached_property
@@ -381,7 +381,7 @@ class DenseDesign(TiledDesign):
 
 
 class CentredDesign(TiledDesign):
-    """The rows of an array less a centre, which is taken off a tile at a time."""
+    """The rows of an array less a center, which is taken off a tile at a time."""
 
     def __init__(self, design: TiledDesign, centre: NDArray[np.float64]) -> None:
         super().__init__(design.X, design.n_threads)
@@ -395,11 +395,11 @@ class CentredDesign(TiledDesign):
         return self.X[rows, columns] - self.centre[columns]
 
     def dense(self, rows: Any = slice(None)) -> NDArray[np.float64]:
-        """Return rows, less the centre, as a float64 array."""
+        """Return rows, less the center, as a float64 array."""
         return self.X[rows] - self.centre
 
     def _means(self, root: Any) -> Any:
-        """Return the means of queries and levels, without all centred rows at once."""
+        """Return the means of queries and levels, without all centered rows at once."""
         blocks = row_blocks(self.shape[0], self.shape[1], _BLOCK_ENTRIES)
         of_query, of_level = zip(*(root.means(self.dense(part), part) for part in blocks), strict=True)
         return sum(of_query), None if of_level[0] is None else sum(of_level)
@@ -463,7 +463,7 @@ class SparseDesign(MemoryDesign):
         return self._reach[0]
 
     def centred(self) -> Design:
-        """Return X - 1 centre' with a centre for columns that lie far from zero, or X if there is none.
+        """Return X - 1 center' with a center for columns that lie far from zero, or X if there is none.
 
         Such a column is stored in every row; otherwise it contains zero.
         """

@@ -100,7 +100,7 @@ def identifiers(X: Any, names: Sequence[str] | None = None) -> list[str]:
     """Return the names of the columns that name rows rather than describe them, of a frame or an array.
 
     These are words of which no two are equal, row numbers, and columns named like an identifier with many
-    different words or whole numbers. (Other whole numbers that all differ may be quantities, such as prices.)
+    different strings or whole numbers. (Other whole numbers that all differ may be quantities.)
 
     Examples
     --------

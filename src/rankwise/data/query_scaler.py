@@ -125,7 +125,9 @@ def scale_within_queries(X: Any, qid: ArrayLike) -> FloatArray:
     Parameters
     ----------
     X : array or frame of shape (n_rows, n_features)
+        The rows.
     qid : array of shape (n_rows,)
+        The query of each row.
 
     Returns
     -------
@@ -166,7 +168,7 @@ def _safe_factor(lowest: FloatArray, highest: FloatArray) -> FloatArray:
 
 
 def _standardised(rows: FloatArray, query: IntArray) -> FloatArray:
-    """Standardise within each query; a deviation at the level of rounding errors counts as zero."""
+    """Standardize within each query; a deviation at the level of rounding errors counts as zero."""
     size = np.bincount(query)[:, None]
     largest = np.zeros((len(size), rows.shape[1]))
     np.maximum.at(largest, query, np.abs(rows))

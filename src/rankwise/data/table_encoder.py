@@ -34,8 +34,8 @@ class TableEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
 
     - A number stays. A missing one becomes the median of the fit and, if the fit had missing values, a column
       that is 1 where the value is missing.
-    - A category, or a column of words, becomes a column per level that is 1 or 0. A missing value has a level
-      of its own if the fit had one. A level that the fit did not have is 0 in all columns.
+    - A category, or a column of strings, becomes a column per level that is 1 or 0. A missing value has a
+      level of its own if the fit had one. A level that the fit did not have is 0 in all columns.
     - An ordered category becomes the place of its level, 0 for the lowest; missing ones as for numbers.
     - A boolean becomes 1 or 0, a date days since 1970-01-01 in UTC; missing ones as for numbers.
 
@@ -45,7 +45,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     Parameters
     ----------
     max_categories : int
-        A column with more different words is refused, with its name, as names or text. Columns that are
+        A column with more different strings is refused, with its name, as names or text. Columns that are
         declared as categorical are not limited.
 
     Attributes
@@ -157,7 +157,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         return np.array(found, dtype=object)
 
     def _levels(self, column: Any) -> list[Any]:
-        """Return the declared categories, or the words that occur; refuse words that are names or text."""
+        """Return the declared categories, or the strings that occur; refuse names and text."""
         levels = occurring_values(column)
         if not is_declared(column):
             check_words(str(column.name), len(levels), len(column), self.max_categories)
@@ -196,7 +196,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
             return category_codes(column, self.categories_[place])
         found = kind_of(column)
         if found == CATEGORY and not is_missing_in(column).all():
-            raise ValueError(f"Column {column.name!r} holds words, but held a {kind} in the fit.")
+            raise ValueError(f"Column {column.name!r} holds strings, but held a {kind} in the fit.")
         numbers = numbers_of(column, found if found != CATEGORY else kind)
         if np.isinf(numbers).any():
             raise ValueError(f"Column {column.name!r} has an infinite value.")

@@ -61,6 +61,15 @@ def is_distributed(values: Any) -> bool:
     """Tell whether values are a Dask collection, a list of Dask objects, `Partitions` or a `PartColumn`.
 
     Dask need not be installed.
+
+    Parameters
+    ----------
+    values : any object
+        Rows or columns.
+
+    Returns
+    -------
+    is_distributed : bool
     """
     if isinstance(values, list | tuple):
         return len(values) > 0 and all(_is_dask(value) for value in values)
@@ -108,10 +117,15 @@ def scatter(X: Any, *, n_partitions: int | None = None, keep: bool = True) -> Pa
     Parameters
     ----------
     X : array or sparse matrix of shape (n_rows, n_features)
+        The rows.
     n_partitions : int, optional
         The default is one per thread of the workers.
     keep : bool
         Whether the driver keeps the rows, so that those of a lost worker can be sent again.
+
+    Returns
+    -------
+    rows : Partitions
 
     Examples
     --------
@@ -135,7 +149,17 @@ def scatter(X: Any, *, n_partitions: int | None = None, keep: bool = True) -> Pa
 
 
 def gathered(values: Any) -> Any:
-    """Return a column (labels, queries, weights) as an array in memory; others are returned unchanged."""
+    """Return a column (labels, queries, weights) as an array in memory; others are returned unchanged.
+
+    Parameters
+    ----------
+    values : array or Dask column
+        Labels, queries or weights.
+
+    Returns
+    -------
+    values : array, or what was given
+    """
     if not is_distributed(values):
         return values
     if isinstance(values, PartColumn):

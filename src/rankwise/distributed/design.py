@@ -35,9 +35,11 @@ class DaskDesign(PartitionedDesign):
     Parameters
     ----------
     engine : Engine
+        What runs functions on the partitions.
     rows : Pinned
         The blocks.
     descriptions : list of Description
+        The sizes of the partitions.
     """
 
     location = "on Dask"

@@ -80,7 +80,7 @@ class Engine(ABC):
         """Send one value to all partitions."""
 
     def status(self, handle: Any) -> str:
-        """Return the state of a handle; "cancelled", "lost" and "error" have no result."""
+        """Return the state of a handle; "canceled", "lost" and "error" have no result."""
         return ""
 
     @abstractmethod

@@ -29,8 +29,8 @@ from rankwise.io.tables import (
 class TableColumns(NamedTuple):
     """The columns to read of each part of a table.
 
-    `kinds` are those of features with words or gaps, of which `words` are taken as categories; None for
-    numbers.
+    `kinds` are those of features with strings or missing values, of which `words` are taken as categories;
+    None for numbers.
     """
 
     label: str
@@ -74,7 +74,7 @@ def table_options(
 
 
 def load_numbers(part: FilePart, columns: TableColumns) -> tuple[Any, Any, Any, Any]:
-    """Return rows, labels, queries and the names of the features of a part; refuse words and gaps."""
+    """Return rows, labels, queries and names of features; refuse strings and missing values."""
     folders, own = _split(part, columns)
     qid = None if columns.qid in folders else columns.qid
     data = read_table(part.path, label=columns.label, qid=qid, features=own, rows=part.rows)

@@ -47,7 +47,7 @@ class FileData:
         `np.asarray(data.y)` is an array in any case.
     qid : array or PartColumn of shape (n_rows,), or None
     kinds : list or None
-        What the columns of a table with words or gaps are; None for numbers.
+        What the columns of a table with strings or missing values are; None for numbers.
     """
 
     X: Partitions
@@ -95,8 +95,8 @@ def from_files(
         The column of the queries of tables, None if there are none. The default is the column "qid", if the
         tables have one.
     cache : path, optional
-        A folder for binary copies. A copy is renewed if its file has changed. Tables with words or gaps are
-        not copied.
+        A folder for binary copies. A copy is renewed if its file has changed. Tables with strings or missing
+        values are not copied.
     features : sequence of str, optional
         The columns of tables that are features, if not all are.
     exclude : sequence of str
@@ -106,10 +106,15 @@ def from_files(
     rows_per_partition : int, optional
         A Parquet file with more rows is several partitions, of whole row groups.
 
+    Returns
+    -------
+    data : FileData
+        X, y and qid, with a partition per file.
+
     Notes
     -----
-    Rows of tables with words, dates or missing values are frames, in which a column has the same type in all
-    parts. Pipelines with a `TableEncoder` take them (see `fit_pipeline`).
+    Rows of tables with strings, dates or missing values are frames, in which a column has the same type in
+    all parts. Pipelines with a `TableEncoder` take them (see `fit_pipeline`).
 
     Examples
     --------
@@ -188,7 +193,7 @@ def load_text(part: FilePart, n_features: int, zero_based: bool) -> tuple[Any, A
 
 
 def read_or_error(part: FilePart, load: Any, options: tuple, cache: str | None) -> Any:
-    """Load a file; words and gaps are returned as an error, which workers would log if it were raised."""
+    """Load a file; strings and missing values are returned as an error, which workers do not log."""
     try:
         return load_cached(part, load, options, cache)
     except NotNumbersError as error:

@@ -1,6 +1,6 @@
 """The normal equations of pairwise least squares for rows in partitions; each sends n^2 numbers, once.
 
-Rows are centred first, as in memory, to avoid cancellation. A worker computes the means of the queries that
+Rows are centered first, as in memory, to avoid cancellation. A worker computes the means of the queries that
 are complete in its partition; those of a query in several partitions are summed by the driver and sent back.
 """
 
@@ -197,7 +197,7 @@ def cut_sums(block: Design, piece: RootPiece, kind: int) -> FloatArray:
 
 
 def piece_gram(block: Design, piece: RootPiece, of_cut: list[FloatArray]) -> FloatArray:
-    """Return [C'C, C'target] for the centred rows C = R X of one partition, for each part of the rows."""
+    """Return [C'C, C'target] for the centered rows C = R X of one partition, for each part of the rows."""
     X = _float_rows(block.X)
     means = [groups.means(piece.weight, X, sent) for groups, sent in zip(piece.groups, of_cut, strict=True)]
     n = block.shape[1]

@@ -35,7 +35,7 @@ def fit_pipeline(pipeline: Any, X: Any, y: Any, *, qid: Any = None, sample_weigh
     pipeline : sklearn.pipeline.Pipeline
         It is fitted in place, as by its own method `fit`.
     X : Dask array or dataframe, list of partitions, or Partitions
-        Frames may hold words, dates and missing values if the first step takes them.
+        Frames may hold strings, dates and missing values if the first step takes them.
     y, qid, sample_weight :
         As for the method `fit` of the ranker. QueryScaler also gets qid, and needs queries that lie whole in
         partitions.
@@ -75,7 +75,9 @@ def fit_steps(steps: list[Any], X: Any, *, qid: Any = None) -> Any:
     steps : list of transformers
         As for `fit_pipeline`; they are fitted in place.
     X : Dask array or dataframe, list of partitions, or Partitions
+        The rows.
     qid : array of shape (n_rows,), optional
+        The query of each row.
 
     Returns
     -------
@@ -157,6 +159,7 @@ def lazy_predictions(model: Any, X: Any, *, qid: Any = None) -> Any:
     model : fitted ranker or sklearn.pipeline.Pipeline
         Also a model without Dask of its own, such as a kernel or boosted trees.
     X : Dask array or dataframe, list of partitions, or Partitions
+        The rows.
     qid : array of shape (n_rows,), optional
         The query of each row, for a pipeline with a `QueryScaler`.
 

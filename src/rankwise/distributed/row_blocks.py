@@ -1,4 +1,4 @@
-"""Rows in partitions as they were given, with words and gaps, for the steps before a model."""
+"""Rows in partitions as they were given, with strings and missing values, for the steps before a model."""
 
 from __future__ import annotations
 

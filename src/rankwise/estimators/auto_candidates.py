@@ -159,7 +159,7 @@ def _is_scaled(task: Task) -> bool:
 
 
 def _encoder_of(X: Any) -> TableEncoder | None:
-    """Return an encoder of the columns, or None if all of them are numbers without gaps."""
+    """Return an encoder of the columns, or None if all of them are numbers without missing values."""
     if sp.issparse(X):
         return None
     encoder = TableEncoder().fit(X)

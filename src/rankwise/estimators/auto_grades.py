@@ -39,7 +39,7 @@ def grades_by(
 ) -> Grades | None:
     """Return grades by the test rows of folds and their scores, or None if all weigh nothing but one grade.
 
-    The boundaries minimise the mean distance of these rows from their labels. The model of each fold has a
+    The boundaries minimize the mean distance of these rows from their labels. The model of each fold has a
     level and a spread of its own, as losses of pairs leave the level open: they are brought to those of the
     scores of the same rows by the final model, which `predict` returns.
     """

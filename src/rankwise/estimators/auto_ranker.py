@@ -101,7 +101,7 @@ class AutoRanker(Verbosity, Randomness, Jobs, AutoParameters, BaseEstimator):
     prefer : "simple", "best" or "blend"
         "simple" takes the first family, in the order linear, curves, kernel, trees, with a candidate whose
         difference from the best is not significant at the level of 5%. "best" takes the best mean. "blend"
-        mixes the best candidate of each family, with weights that minimise the logistic loss over all pairs
+        mixes the best candidate of each family, with weights that minimize the logistic loss over all pairs
         of rows that were held out.
     candidates : sequence, optional
         The families to try, among "linear", "curves", "kernel" and "trees"; all by default. Models of your
@@ -139,7 +139,7 @@ class AutoRanker(Verbosity, Randomness, Jobs, AutoParameters, BaseEstimator):
         Its 95% interval.
     grades_, thresholds_ : arrays of shape (n_grades,) and (n_grades - 1,)
         The values of the labels, if there are at most 20 in one ranking, and the boundaries between them on
-        the axis of the scores. The boundaries minimise the mean distance of the rows of the folds from their
+        the axis of the scores. The boundaries minimize the mean distance of the rows of the folds from their
         labels, by models that were not fitted to these rows; `predict_grade` uses them.
     weights_ : dict of str to float
         With `prefer="blend"`, the weight of each model; they sum to 1.
@@ -148,6 +148,11 @@ class AutoRanker(Verbosity, Randomness, Jobs, AutoParameters, BaseEstimator):
         are equal, row numbers, and columns named like `user_id` with many values.
     n_features_in_, feature_names_in_ :
         The columns that were learned from.
+
+    See Also
+    --------
+    RankSVMCV : A linear model.
+    rankwise.evaluation.compare : Differences of models on the same rows.
 
     Notes
     -----

@@ -84,7 +84,7 @@ class BaseRanker(Completion, BaseEstimator):
     searching = ""
     # Whether the rows may be elsewhere than in memory.
     takes_backends = False
-    # Whether rows may hold words and missing values.
+    # Whether rows may hold strings and missing values.
     takes_tables = False
     # Whether labels are classes and not numbers, and whether explicit pairs may have sizes.
     learns_classes = False

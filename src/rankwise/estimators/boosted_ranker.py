@@ -1,4 +1,4 @@
-"""Boosted trees that minimise a pairwise loss, by LightGBM."""
+"""Boosted trees that minimize a pairwise loss, by LightGBM."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ class BoostedRanker(
     Average,
     Trees,
 ):
-    """Minimise the mean over pairs of a loss of f(better) - f(worse), where f is a sum of trees.
+    """Minimize the mean over pairs of a loss of f(better) - f(worse), where f is a sum of trees.
 
     Each tree is a step of Newton's method by rows: LightGBM grows it from the gradient and the curvature of
     the loss over all pairs. It needs the package lightgbm (`pip install 'rankwise[lightgbm]'`).
@@ -129,6 +129,11 @@ class BoostedRanker(
         `scoring` names; the mean over folds; empty without held-out rows.
     n_pairs_ : int
         The number of pairs of the training data.
+
+    See Also
+    --------
+    BoostedRankerCV : Chooses the parameters of the trees.
+    GroupedRanker : Rankers of LightGBM, XGBoost and CatBoost with their own losses.
 
     Examples
     --------
@@ -307,6 +312,7 @@ class BoostedRankerCV(
     Parameters
     ----------
     loss : "squared_hinge", "logistic", "hinge", "huber_hinge", "least_squares" or an object
+        The loss of a pair.
     n_estimators : int, optional
         The largest number of trees; 1,000 by default.
     learning_rate, num_leaves, max_depth, min_child_samples, subsample, colsample_bytree, colsample_bynode, \
@@ -339,6 +345,10 @@ random_state, verbose :
         The measure.
     trees_, n_iter_, feature_importances_, n_pairs_ :
         As in `BoostedRanker`.
+
+    See Also
+    --------
+    BoostedRanker : Trees with given parameters.
 
     Examples
     --------

@@ -19,7 +19,7 @@ def fit_cumulative(
 ) -> tuple[float, FloatVector]:
     """Return the slope s >= 0 and the rising cuts c of P(rank <= k) = 1 / (1 + exp(s U - c_k)).
 
-    They maximise the likelihood of rows with utilities U and ranks 0, 1, ..., each of which must occur. A
+    They maximize the likelihood of rows with utilities U and ranks 0, 1, ..., each of which must occur. A
     slope of zero means that utilities carry no information: every row then has the frequencies of the ranks.
     If the ranks do not overlap, the likelihood has no maximum; a normal prior of the slope, of
     deviation 10 in units of the utilities' and worth less than a row, ends that.

@@ -14,6 +14,7 @@ import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import check_is_fitted
 
+from rankwise.core.docstrings import described_as
 from rankwise.core.stored import Value, are_categories
 from rankwise.core.threads import thread_count
 from rankwise.core.types import FloatArray, FloatVector
@@ -272,10 +273,10 @@ class BaseCurveRanker(PairProbability, PairwiseRanker):
 
 @dataclass(eq=False, repr=False)
 class CurveRanker(BaseCurveRanker, Verbosity, Jobs, Callback, WarmStart, CurveParameters, Strength):
-    """Minimise the mean over pairs of a loss of f(better) - f(worse) + alpha ||w||^2, f a sum of curves.
+    """Minimize the mean over pairs of a loss of f(better) - f(worse) + alpha ||w||^2, f a sum of curves.
 
-    The score of a row is f_1(x_1) + ... + f_n(x_n): a generalised additive model. The steps
-    of a curve are at quantiles, and w holds the heights of all steps, so that the penalty favours smooth
+    The score of a row is f_1(x_1) + ... + f_n(x_n): a generalized additive model. The steps
+    of a curve are at quantiles, and w holds the heights of all steps, so that the penalty favors smooth
     curves. Levels of a category and missing values have their own weights. With `interactions`, tables of two
     features are added, whose weights are differences of differences: the interaction beyond two curves. A
     table's weights are scaled such that the penalty hardly depends on its number of bins. All
@@ -331,6 +332,11 @@ class CurveRanker(BaseCurveRanker, Verbosity, Jobs, Callback, WarmStart, CurvePa
         The categories of the categorical columns of a frame.
     n_pairs_, objective_, gap_, n_iter_, history_, solver_ :
         As in `RankSVM`.
+
+    See Also
+    --------
+    CurveRankerCV : Chooses alpha by cross-validation.
+    KernelRanker : Interactions of any features.
 
     References
     ----------
@@ -463,6 +469,7 @@ VERY_MANY_ROWS, FOLDS_OF_VERY_MANY = 20_000, 2
 COMPARED_TOL = 1e-2
 
 
+@described_as(CurveRanker)
 @dataclass(eq=False, repr=False)
 class CurveRankerCV(
     PairwiseRankerCV,
@@ -490,13 +497,19 @@ class CurveRankerCV(
         changes.
     scoring : str, callable or scikit-learn scorer, optional
         The measure to choose alpha by, as in `RankSVMCV`.
-    loss, n_bins, ... :
+    random_state : int, RandomState or None
+        Assigns rows to folds.
+    ... :
         As in `CurveRanker`.
 
     Attributes
     ----------
     alpha_, alphas_, cv_errors_ :
         As in `RankSVMCV`.
+
+    See Also
+    --------
+    CurveRanker : The model for a given alpha.
 
     Examples
     --------

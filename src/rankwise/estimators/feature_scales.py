@@ -164,7 +164,7 @@ def _best(fits: Iterable[_Fit]) -> _Fit:
 
 @dataclass(frozen=True)
 class _Task:
-    """Rows to fit and rows to judge by, on centred features of equal spread, with their preferences.
+    """Rows to fit and rows to judge by, on centered features of equal spread, with their preferences.
 
     The rows are in the order drawn, in which queries are whole.
     """
@@ -195,7 +195,7 @@ class _Task:
         if not (preferences[judged].n_pairs and preferences[fitted].n_pairs):
             judged = fitted = np.arange(len(X))
         sample = np.asarray(X[fitted], np.float64)
-        # Distances do not see the centre, but in single precision rows far from zero would lose them.
+        # Distances do not see the center, but in single precision rows far from zero would lose them.
         spread, centre = _equal_spread(sample), sample.mean(axis=0)
         rows = [(X[part] - centre) * spread for part in (fitted, judged)]
         seed = int(random.randint(2**31))
@@ -316,7 +316,7 @@ def _near_rows(U: FloatArray, rows: NDArray[np.int64]) -> list[NDArray[np.int64]
 def _dual_coef(K: NDArray[np.float32], ridge: FloatArray, target: FloatArray) -> NDArray[np.float32]:
     """Return the coefficients a of (K + diag(ridge)) a + c = target that add up to zero, for any number c.
 
-    They minimise the sum of (target - c - f)^2 / ridge + ||f||^2 over f = K a and c. K is overwritten.
+    They minimize the sum of (target - c - f)^2 / ridge + ||f||^2 over f = K a and c. K is overwritten.
     """
     K[np.diag_indices_from(K)] = 1.0 + ridge
     right = np.stack([target, np.ones_like(target)], axis=1).astype(K.dtype)

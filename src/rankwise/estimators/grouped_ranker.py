@@ -123,6 +123,10 @@ class GroupedRanker(BaseRanker):
     n_features_in_, feature_names_in_ :
         As in every scikit-learn estimator.
 
+    See Also
+    --------
+    BoostedRanker : LightGBM's trees with a loss over all pairs.
+
     Examples
     --------
     >>> import sklearn

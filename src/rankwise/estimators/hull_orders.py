@@ -34,7 +34,7 @@ class OrderComparison:
     orders : list
         Their graphs, as `HullRanker` takes them.
     scores : array of shape (n_orders, n_folds)
-        The generalised Wilcoxon-Mann-Whitney statistic of each fold over the same edges for all candidates.
+        The generalized Wilcoxon-Mann-Whitney statistic of each fold over the same edges for all candidates.
     alphas : array of shape (n_orders,)
         The best alpha of each candidate.
     n_edges : list of int
@@ -104,6 +104,7 @@ def compare_orders(
     model : HullRanker, or a pipeline that ends in one
         It is not changed, and need not be fitted.
     X : array, sparse matrix or frame of shape (n_rows, n_features)
+        The rows.
     y : array of shape (n_rows,)
         The class of each row.
     orders : dict of names and orders, or sequence of orders

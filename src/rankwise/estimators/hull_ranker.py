@@ -25,6 +25,7 @@ from rankwise.core.checks import (
     declared_order,
     split_missing,
 )
+from rankwise.core.docstrings import described_as
 from rankwise.core.memory import require_memory
 from rankwise.core.stored import Array, Sizes, Value
 from rankwise.core.text import plural
@@ -60,7 +61,7 @@ from rankwise.solvers.result import Monitor, SolverResult
 SEPARATION = 1e-7
 # Beyond MAX_DIRECT weights the Newton system is solved inexactly, and a smaller gap would cost many steps.
 INEXACT_TOL = 1e-4
-# Features whose means are this many times larger than their spread are centred, to avoid cancellation.
+# Features whose means are this many times larger than their spread are centered, to avoid cancellation.
 OFFSET = 10.0
 
 SLACKS = ("squared", "absolute", "none")
@@ -143,7 +144,7 @@ class BaseHullRanker(BaseRanker):
             return X, known
         if is_precomputed(self):
             raise ValueError(
-                "unlabelled cannot be used with kernel='precomputed': pass the kernel matrix of all rows, "
+                "unlabeled cannot be used with kernel='precomputed': pass the kernel matrix of all rows, "
                 "and y with missing labels (NaN or None)."
             )
         more = self.validated(unlabelled, reset=False)
@@ -236,14 +237,14 @@ class BaseHullRanker(BaseRanker):
         return Space(as_design(values, n_threads=thread_count(self.n_jobs)), kernel_map)
 
     def _centre(self, X: Any) -> FloatVector | None:
-        """Return the means of features far from zero: centring only shifts the thresholds."""
+        """Return the means of features far from zero: centering only shifts the thresholds."""
         if not is_linear(self) or sp.issparse(X):
             return None
         centre, spread = X.mean(axis=0, dtype=np.float64), X.std(axis=0, dtype=np.float64)
         return centre if (np.abs(centre) > OFFSET * spread).any() else None
 
     def _smoothness(self, X: Any, design: Design) -> NDArray | None:
-        """Return the matrix of laplacian_weight times the mean of (f(a) - f(b))^2 over neighbours a, b."""
+        """Return the matrix of laplacian_weight times the mean of (f(a) - f(b))^2 over neighbors a, b."""
         if self.laplacian_weight == 0:
             return None
         laplacian, n_edges = self._laplacian(X)
@@ -347,7 +348,7 @@ class BaseHullRanker(BaseRanker):
     def score(  # type: ignore[override]
         self, X: Any, y: Any, *, sample_weight: ArrayLike | None = None
     ) -> float:
-        """Return the generalised Wilcoxon-Mann-Whitney statistic over the order graph of the fit.
+        """Return the generalized Wilcoxon-Mann-Whitney statistic over the order graph of the fit.
 
         It is the mean over edges of the fraction of row pairs in the right order, ties counting one half; see
         `rankwise.metrics.wmw`. Rows without a label are left out. `y` may be a `Preferences.from_order`, with
@@ -368,7 +369,7 @@ class BaseHullRanker(BaseRanker):
 
 @dataclass(eq=False, repr=False)
 class HullRanker(BaseHullRanker, HullParameters, Strength):
-    """Rank classes by an order graph: minimise the mean over rows of slack^p + alpha ||f||^2.
+    """Rank classes by an order graph: minimize the mean over rows of slack^p + alpha ||f||^2.
 
     For each edge (i, j) of the graph, all rows of class i should score at least 1 higher than all rows of
     class j, and so should the convex hulls of the two: there is a threshold between them. A row's slack is
@@ -390,7 +391,7 @@ class HullRanker(BaseHullRanker, HullParameters, Strength):
         labels may be real numbers: each distinct label is a class, often of a single row. With one slack per
         edge and row this is the ranking SVM over all pairs, at the cost of listing them.
     slack : "squared", "absolute" or "none"
-        "none" allows no violation (the separable case, constraints (2) to (7)) and then minimises
+        "none" allows no violation (the separable case, constraints (2) to (7)) and then minimizes
         ||f||^2; there is no solution if hulls intersect.
     slack_per : "edge" or "row"
         One slack per row and edge, with thresholds per edge, so that every edge counts; or one per row, as
@@ -400,21 +401,25 @@ class HullRanker(BaseHullRanker, HullParameters, Strength):
         The penalty R(v) of (27) for a kernel: the norm ||f||^2 of the function in the kernel's space, or
         ||v||^2 of its coefficients, `dual_coef_`, which needs no positive semidefinite kernel.
     laplacian_weight : float
-        Weight of the mean of (f(a) - f(b))^2 over neighbours a, b, with or without labels: neighbouring rows
+        Weight of the mean of (f(a) - f(b))^2 over neighbors a, b, with or without labels: neighboring rows
         should have similar scores.
     n_neighbors : int
-        Number of neighbours of each row, by Euclidean distance, or by that of a precomputed kernel.
+        Number of neighbors of each row, by Euclidean distance, or by that of a precomputed kernel.
     class_weight : "balanced", dict or None
         Factors of the weights of the slacks, per class; "balanced" gives all classes the same total weight.
     kernel : "linear", "precomputed", any kernel of scikit-learn, or callable
-        `gamma`, `degree`, `coef0` and `kernel_params` are passed on to it (constraints (26)).
+        See constraints (26).
+    gamma, degree, coef0, kernel_params :
+        Parameters of the kernel, as in scikit-learn's `pairwise_kernels`.
     n_components : int, optional
         Number of basis rows for a kernel; all training rows, which is exact, by default.
     solver : "auto" or "interior_point"
+        The method; "auto" chooses by the loss and the sizes.
     tol : float
         The fit stops when the gap is at most `tol` times the objective and, as in all estimators, times the
         attainable improvement, J(0) - J*. With more than 2000 features and rows, 1e-4 is enough.
     max_iter : int
+        The most iterations; a fit that needs more warns, and states its gap.
     callback : callable, optional
         Called with a state (iteration, objective, bound, gap, seconds, coef) after each iteration; a true
         return value stops the fit.
@@ -446,6 +451,11 @@ class HullRanker(BaseHullRanker, HullParameters, Strength):
     solver_ : str
         The solver that ran.
 
+    See Also
+    --------
+    HullRankerCV : Chooses alpha by cross-validation.
+    Preferences.from_order : The same order for other losses.
+
     Examples
     --------
     >>> import numpy as np
@@ -476,7 +486,7 @@ class HullRanker(BaseHullRanker, HullParameters, Strength):
         y : array of shape (n_rows,), or Preferences from `Preferences.from_order`
             The class of each row, of any type that `order` can refer to. Rows without a label (NaN or None)
             count in the Laplacian only.
-        unlabelled : array, sparse matrix or frame of shape (n_more, n_features), optional
+        unlabeled : array, sparse matrix or frame of shape (n_more, n_features), optional
             Additional rows without labels.
         sample_weight : array of shape (n_rows,), optional
             The weight of each row's slack.
@@ -505,6 +515,7 @@ class HullRanker(BaseHullRanker, HullParameters, Strength):
         return self
 
 
+@described_as(HullRanker)
 @dataclass(eq=False, repr=False)
 class HullRankerCV(ChoosesAlpha, BaseHullRanker, HullParameters, Comparison, Candidates):
     """Convex-hull ranking with alpha chosen by cross-validation over rows, then fitted to all rows.
@@ -520,8 +531,8 @@ class HullRankerCV(ChoosesAlpha, BaseHullRanker, HullParameters, Comparison, Can
     scoring : str or callable, optional
         The measure to choose alpha by, as in `RankSVMCV`; by default the ranking error over the pairs of the
         order.
-    order, slack, kernel, ... :
-        As in `HullRanker`; `slack="none"` is not available, as it has no alpha.
+    ... :
+        As in `HullRanker`.
 
     Attributes
     ----------
@@ -529,6 +540,10 @@ class HullRankerCV(ChoosesAlpha, BaseHullRanker, HullParameters, Comparison, Can
         As in `RankSVMCV`.
     classes_, edges_, intervals_, coef_, ... :
         As in `HullRanker`, of the model for `alpha_`.
+
+    See Also
+    --------
+    HullRanker : The model for a given alpha.
 
     Examples
     --------
@@ -558,7 +573,7 @@ class HullRankerCV(ChoosesAlpha, BaseHullRanker, HullParameters, Comparison, Can
 
         Parameters
         ----------
-        X, y, unlabelled, sample_weight :
+        X, y, unlabeled, sample_weight :
             As for `HullRanker.fit`; rows without a label are used in the final fit only.
         validation : tuple (X, y), optional
             Validation rows for the choice of alpha, instead of folds; the model is fitted to X only.

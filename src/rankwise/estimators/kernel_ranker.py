@@ -66,7 +66,7 @@ def basis_rows(n_rows: int) -> int:
 
 @dataclass(eq=False, repr=False)
 class KernelRanker(PairProbability, BaseRanker, KernelRankerParameters):
-    """Minimise the mean over pairs of l(f(better) - f(worse)) + alpha ||f||^2, f in the span of a kernel.
+    """Minimize the mean over pairs of l(f(better) - f(worse)) + alpha ||f||^2, f in the span of a kernel.
 
     The kernel, such as exp(-gamma sum abs(s x - s z)), learns the scale s of each feature, its width gamma
     and alpha from gradients and held-out rows, so that no parameter has to be tuned. It is
@@ -84,9 +84,9 @@ class KernelRanker(PairProbability, BaseRanker, KernelRankerParameters):
     alpha : "learned" or float
         Strength of the penalty; "learned" is the best on held-out rows.
     kernel : "auto", "laplacian", "exponential" or "rbf"
-        exp(-gamma sum abs(x - z)) and exp(-gamma ||x - z||) for functions with edges, exp(-gamma ||x - z||^2)
-        for smooth ones. "auto" takes the one with the lowest error on held-out rows, and with fewer than 500
-        rows "laplacian".
+        Functions with edges suit exp(-gamma sum abs(x - z)) and exp(-gamma ||x - z||), smooth ones
+        exp(-gamma ||x - z||^2). "auto" takes the one with the lowest error on held-out rows, and with fewer
+        than 500 rows "laplacian".
     n_components : int, optional
         Number of basis rows, those nearest to the means of as many clusters. By default all rows up to 2,000;
         from 40,000 rows on 10 times the root of the number of rows, at most 3,000.
@@ -126,6 +126,11 @@ class KernelRanker(PairProbability, BaseRanker, KernelRankerParameters):
     n_iter_ : int
     history_ : dict of arrays
         Objective, bound, gap and seconds for each iteration, if there are several.
+
+    See Also
+    --------
+    CurveRanker : One curve per feature.
+    BoostedRanker : Trees.
 
     Examples
     --------
@@ -185,7 +190,7 @@ class KernelRanker(PairProbability, BaseRanker, KernelRankerParameters):
         Parameters
         ----------
         X : array, sparse matrix or frame of shape (n_rows, n_features)
-            Frames may hold words, categories, booleans, dates and missing values; arrays may hold NaN.
+            Frames may hold strings, categories, booleans, dates and missing values; arrays may hold NaN.
         y : array of shape (n_rows,) or Preferences
             Labels, higher is better; or explicit preferences among the rows.
         qid : array of shape (n_rows,), optional

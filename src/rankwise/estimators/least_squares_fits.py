@@ -51,7 +51,7 @@ class LeastSquaresFits:
 
     @cached_property
     def forms(self) -> list[LeastSquares]:
-        """The losses to minimise: one for all outputs, or one for each."""
+        """The losses to minimize: one for all outputs, or one for each."""
         return forms_of(self.model, self.problem.outputs)
 
     @cached_property

@@ -29,7 +29,7 @@ SMOOTH_TOL, HINGE_TOL = 1e-9, 1e-5
 class LinearInference(BaseRanker):
     """A ranker with a method `inference`.
 
-    `mean_loss` returns the mean loss over pairs that a fit minimises, without the penalty.
+    `mean_loss` returns the mean loss over pairs that a fit minimizes, without the penalty.
     """
 
     mean_loss: Callable[[Preferences], PairwiseLoss]
@@ -65,7 +65,7 @@ class LinearInference(BaseRanker):
             With explicit pairs, one entry per pair.
         debias : bool
             Take a Newton step of the loss without the penalty, which removes most of its bias. Otherwise the
-            intervals are for the minimum of the penalised objective, whose weights are drawn to zero.
+            intervals are for the minimum of the penalized objective, whose weights are drawn to zero.
         contrasts : array of shape (n_contrasts, n_features), optional
             Combinations of weights to estimate in place of the weights, for columns that depend on each
             other: of all levels of a category, the data determine the differences of their weights.

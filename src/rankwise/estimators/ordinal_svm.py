@@ -18,6 +18,7 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from rankwise.core.checks import as_array, as_codes, check_alpha, check_choice
+from rankwise.core.docstrings import described_as
 from rankwise.core.memory import require_memory
 from rankwise.core.stored import Array, Value
 from rankwise.core.threads import with_one_blas_thread
@@ -158,7 +159,7 @@ class BaseOrdinalSVM(ClassifierMixin, PairwiseRanker):
         """Return the expected label of each row, for a fit with `calibrated=True`.
 
         It is the mean of the labels by `predict_proba` or, if labels are not numbers, of their ranks, 0 for
-        the lowest label that occurs. It minimises the squared error if the probabilities are right.
+        the lowest label that occurs. It minimizes the squared error if the probabilities are right.
 
         Returns
         -------
@@ -282,7 +283,7 @@ class BaseOrdinalSVM(ClassifierMixin, PairwiseRanker):
 
 @dataclass(eq=False, repr=False)
 class OrdinalSVM(BaseOrdinalSVM, Running, WarmStart, OrdinalParameters, Strength):
-    """Ordinal regression: minimise the mean over pairs of max(0, 1 - (U(better) - U(worse))) + alpha ||U||^2.
+    """Ordinal regression: minimize the mean over pairs of max(0, 1 - (U(better) - U(worse))) + alpha ||U||^2.
 
     The pairs are all pairs of rows of different rank. The utility U is cut into ranks: a row has rank k when
     U lies between the boundaries theta_(k-1) and theta_k, equation (7) of Herbrich, Graepel and Obermayer
@@ -299,14 +300,16 @@ class OrdinalSVM(BaseOrdinalSVM, Running, WarmStart, OrdinalParameters, Strength
         dual program (10) and (11) belongs to 1/2 ||w||^2 + C sum(slack), the factor 1/2 is missing in the
         text; and it has no constraint a'z = 0, as a difference of utilities has no bias.)
     loss : "hinge" or "squared_hinge"
+        The loss of the distance to a boundary.
     kernel : "linear", "precomputed", any kernel of scikit-learn, or callable
-        `gamma`, `degree`, `coef0` and `kernel_params` are passed on to it. The kernel of the paper's
-        experiments, `(x'z + 1)^2`, is `kernel="poly", degree=2, gamma=1.0`.
+        The kernel of the paper's experiments, `(x'z + 1)^2`, is `kernel="poly", degree=2, gamma=1.0`.
+    gamma, degree, coef0, kernel_params :
+        Parameters of the kernel, as in scikit-learn's `pairwise_kernels`.
     n_components : int, optional
         Number of basis rows for a kernel; all training rows, which is exact, by default.
     thresholds : "min_error" or "midpoint"
         "min_error" has the least training error. "midpoint" is equation (12) of the paper: halfway between
-        the closest rows of two neighbouring ranks whose utilities differ by at least 1, the mean of the
+        the closest rows of two neighboring ranks whose utilities differ by at least 1, the mean of the
         midpoints where several pairs are closest (up to the square root of `tol`, to which the differences
         are known). It is of little use where ranks overlap much, and warns where it does much worse on the
         training rows. See `fit_thresholds`.
@@ -315,7 +318,7 @@ class OrdinalSVM(BaseOrdinalSVM, Running, WarmStart, OrdinalParameters, Strength
         a polars Enum) has its own order, numbers are sorted, and text is sorted with a warning. Categories
         that do not occur in `y` are not learned and never predicted.
     error : "absolute" or "zero_one"
-        What "min_error" minimises: by how many ranks rows are missed, or how many rows are.
+        What "min_error" minimizes: by how many ranks rows are missed, or how many rows are.
     class_weight : "balanced", dict or None
         Weights of the labels, by which the weights of their rows are multiplied; "balanced" gives all ranks
         the same weight in sum.
@@ -335,11 +338,16 @@ class OrdinalSVM(BaseOrdinalSVM, Running, WarmStart, OrdinalParameters, Strength
     slope_, cuts_ : float and array of shape (n_classes - 1,)
         The s and the c_k of the probabilities, after a fit with `calibrated=True`.
     fallback_ : array of bool of shape (n_classes - 1,)
-        Boundaries that "midpoint" had no pair for, as no two rows of the neighbouring ranks differ by 1
+        Boundaries that "midpoint" had no pair for, as no two rows of the neighboring ranks differ by 1
         (alpha is large, or the ranks overlap): these part the lower from the higher ranks with the fewest
         errors.
     coef_, dual_coef_, basis_, n_pairs_, objective_, gap_, n_iter_, history_, solver_ :
         As in `RankSVM`; `n_pairs_` is t.
+
+    See Also
+    --------
+    OrdinalSVMCV : Chooses alpha by cross-validation.
+    AutoRanker.predict_grade : Grades if effects are curved.
 
     Examples
     --------
@@ -415,6 +423,7 @@ def warn_of_needless_errors(
         )
 
 
+@described_as(OrdinalSVM)
 @dataclass(eq=False, repr=False)
 class OrdinalSVMCV(ChoosesAlpha, BaseOrdinalSVM, Running, OrdinalParameters, Comparison, Candidates):
     """Ordinal regression with alpha chosen by cross-validation over rows, then fitted to all rows.
@@ -435,7 +444,7 @@ class OrdinalSVMCV(ChoosesAlpha, BaseOrdinalSVM, Running, OrdinalParameters, Com
         The criterion for alpha: by default "distance", the mean absolute error of predicted ranks;
         a measure of utilities as in `RankSVMCV` ("error", "tau"); or a scorer in the manner of scikit-learn,
         which is called with a model, the rows held out and their labels.
-    loss, kernel, thresholds, categories, class_weight, calibrated, ... :
+    ... :
         As in `OrdinalSVM`.
 
     Attributes
@@ -451,6 +460,10 @@ class OrdinalSVMCV(ChoosesAlpha, BaseOrdinalSVM, Running, OrdinalParameters, Com
         The criterion for alpha; "score" for a scorer.
     classes_, thresholds_, coef_, ... :
         As in `OrdinalSVM`, of the model for `alpha_`.
+
+    See Also
+    --------
+    OrdinalSVM : The model for a given alpha.
 
     Examples
     --------

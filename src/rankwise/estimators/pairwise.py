@@ -139,7 +139,7 @@ def fold_descents(
 
 
 class PairwiseRanker(BaseRanker):
-    """Minimise the mean over pairs of a loss of f(better) - f(worse), plus alpha ||f||^2.
+    """Minimize the mean over pairs of a loss of f(better) - f(worse), plus alpha ||f||^2.
 
     `loss` is a name in `LOSSES` or an object: an attribute of the class, or a parameter of its own.
     """

@@ -1,7 +1,7 @@
 """The parameters of all estimators, each declared once.
 
 A dataclass collects fields from its last base to its first. So an estimator lists its groups in the reverse
-order of its signature, after the classes of its behaviour; a class may change a default, which keeps the
+order of its signature, after the classes of its behavior; a class may change a default, which keeps the
 place. An estimator that chooses alpha has `Candidates` and `Comparison` in place of `Strength`.
 
 Annotations are objects here and not strings (no `from __future__ import annotations`): constructors are made

@@ -8,6 +8,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from numpy.typing import ArrayLike
 
+from rankwise.core.docstrings import described_as
 from rankwise.core.stored import Value
 from rankwise.estimators.inputs import read_preferences
 from rankwise.estimators.linear_inference import LinearInference
@@ -43,7 +44,7 @@ class BaseRankLogistic(SelectsFeatures, PairProbability, LinearInference, Pairwi
     ) -> Self:
         """Divide the function by the temperature that fits held-out rows.
 
-        The temperature minimises the mean of log(1 + exp(-(f(better) - f(worse)) / T)) over the pairs of
+        The temperature minimizes the mean of log(1 + exp(-(f(better) - f(worse)) / T)) over the pairs of
         these rows, with the weights of the objective: see `fit_temperature`. It corrects
         probabilities that the penalty made underconfident, or the fit to the training rows overconfident.
         No order changes. `temperature_` is the product of all such divisors.
@@ -70,7 +71,7 @@ class BaseRankLogistic(SelectsFeatures, PairProbability, LinearInference, Pairwi
 
 @dataclass(eq=False, repr=False)
 class RankLogistic(BaseRankLogistic, Running, WarmStart, PairwiseParameters, Strength):
-    """Minimise the mean over pairs of log(1 + exp(-(f(better) - f(worse)))) + alpha ||f||^2.
+    """Minimize the mean over pairs of log(1 + exp(-(f(better) - f(worse)))) + alpha ||f||^2.
 
     The model gives the probability of each order: P(a above b) = 1 / (1 + exp(f(b) - f(a))), the model of
     Bradley and Terry (1952) with features, and the loss of RankNet (Burges et al. 2005). All pairs count,
@@ -96,14 +97,15 @@ class RankLogistic(BaseRankLogistic, Running, WarmStart, PairwiseParameters, Str
     penalty_weights : array of shape (n_features,), optional
         With `l1_ratio`, the factor of each feature in the penalty; 0 for none.
     kernel : "linear", "precomputed", "exponential", any kernel of scikit-learn, or callable
-        `gamma`, `degree`, `coef0` and `kernel_params` are passed on to it; "exponential" is
-        exp(-gamma ||x - z||).
+        "exponential" is exp(-gamma ||x - z||).
     gamma : float, "scale", "median", "learned", "learned-matrix" or None
         None is 1 / n_features. "median", for features of similar scale, is 1 / (2 d^2) for "rbf" and 1 / d
         for "laplacian" and "exponential", with the median distance d of two rows.
         With "learned", the kernels "exponential", "laplacian" and "rbf" learn a scale for each feature and
         their width, from the mean squared gradients of fits, validated on held-out queries or rows; with
         "learned-matrix" the features are also rotated.
+    degree, coef0, kernel_params :
+        Further parameters of the kernel, as in scikit-learn's `pairwise_kernels`.
     n_components : int, optional
         Number of basis rows for a kernel; all training rows, which is exact, by default.
     basis : "uniform" or "kmeans"
@@ -114,11 +116,13 @@ class RankLogistic(BaseRankLogistic, Running, WarmStart, PairwiseParameters, Str
     pair_weight : None or "difference"
         With "difference", a pair weighs the difference of its labels, so that graded labels count by grade.
     solver : "auto" or "newton"
+        The method; "auto" chooses by the loss and the sizes.
     tol : float
         Stop when the gap is at most `tol` times the attainable improvement, J(0) - J*: when
         `gap_ <= tol * (log(2) - objective_ + gap_)`, as the zero function has the objective J(0) = log 2. A
         gap that rounding explains is also accepted, up to `tol * log(2)`.
     max_iter : int
+        The most iterations; a fit that needs more warns, and states its gap.
     warm_start : bool
         Start from the weights of the previous fit.
     callback : callable, optional
@@ -154,6 +158,12 @@ class RankLogistic(BaseRankLogistic, Running, WarmStart, PairwiseParameters, Str
     rounds_ : RoundLog
         For rows on Dask, the log of the rounds: see `rankwise.distributed.RoundLog`.
 
+    See Also
+    --------
+    RankLogisticCV : Chooses alpha by cross-validation.
+    RankSVM : Robust to outliers, and faster.
+    RankPlackettLuce : Whole rankings, and Cox regression.
+
     Examples
     --------
     >>> from rankwise import RankLogistic
@@ -170,6 +180,7 @@ class RankLogistic(BaseRankLogistic, Running, WarmStart, PairwiseParameters, Str
     searching = "RankLogisticCV"
 
 
+@described_as(RankLogistic)
 @dataclass(eq=False, repr=False)
 class RankLogisticCV(
     PairwiseRankerCV,
@@ -208,7 +219,7 @@ class RankLogisticCV(
         Several are compared as well; the alphas are then 50, from the largest that selects a feature down.
     one_standard_error : bool
         Choose the largest alpha whose error is within one standard error of the lowest: fewer features.
-    kernel, gamma, ... :
+    ... :
         As in `RankLogistic`.
 
     Attributes
@@ -229,6 +240,10 @@ class RankLogisticCV(
         The criterion for alpha; "score" for a scorer.
     rounds_ : RoundLog
         For rows on Dask, the log of the rounds of the search and of the final fit.
+
+    See Also
+    --------
+    RankLogistic : The model for a given alpha.
 
     Examples
     --------

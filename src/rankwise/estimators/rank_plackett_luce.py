@@ -11,6 +11,7 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from rankwise.core.checks import as_array, as_vector, check_choice, check_positive
+from rankwise.core.docstrings import described_as
 from rankwise.core.stored import Array, Value
 from rankwise.core.types import FloatArray, FloatVector
 from rankwise.estimators.fits import PairwiseFits
@@ -25,6 +26,7 @@ from rankwise.estimators.parameters import (
     Strength,
     WarmStart,
 )
+from rankwise.estimators.rank_logistic import RankLogistic
 from rankwise.estimators.selected_features import SelectsFeatures
 from rankwise.losses import PlackettLuce
 from rankwise.losses.plackett_luce import TIES
@@ -117,13 +119,14 @@ class BaseRankPlackettLuce(SelectsFeatures, LinearInference, PairwiseRanker):
         return self.predict_survival(X, begin) @ np.diff(begin, append=horizon)
 
 
+@described_as(RankLogistic)
 @dataclass(eq=False, repr=False)
 class RankPlackettLuce(BaseRankPlackettLuce, Running, WarmStart, ListParameters, Strength):
-    """Minimise the mean over choices of log(sum of exp(f(row) - f(chosen))) + alpha ||f||^2.
+    """Minimize the mean over choices of log(sum of exp(f(row) - f(chosen))) + alpha ||f||^2.
 
     In each query the rows are chosen one after the other: row i with the probability exp(f(x_i)) / sum of
     exp(f(x_j)) over the rows that remain, those with the label of i or a lower one. This is the model of
-    Plackett (1975) and Luce (1959), whose likelihood ListMLE maximises. Rows with the lowest label of a query
+    Plackett (1975) and Luce (1959), whose likelihood ListMLE maximizes. Rows with the lowest label of a query
     are never chosen, so that labels of 3, 2, 1, 0, 0, 0 are a top-3 list. The result is certified: the
     objective is within `gap_` of the optimum.
 
@@ -145,12 +148,10 @@ class RankPlackettLuce(BaseRankPlackettLuce, Running, WarmStart, ListParameters,
     ties : "breslow" or "efron"
         How rows of equal labels are chosen: all from the same rows, or, as by Efron (1977), from rows that a
         part of the others has left.
-    l1_ratio, penalty_weights, kernel, gamma, degree, coef0, kernel_params, n_components, basis :
+    ... :
         As in `RankLogistic`.
     average : "queries" or "pairs"
         The mean over queries of each query's mean over choices, or the mean over all choices.
-    solver, tol, max_iter, warm_start, callback, n_jobs, random_state, verbose :
-        As in `RankLogistic`.
 
     Attributes
     ----------
@@ -167,6 +168,11 @@ class RankPlackettLuce(BaseRankPlackettLuce, Running, WarmStart, ListParameters,
         The objective reached and a bound on its suboptimality.
     n_iter_, history_, solver_ :
         As in `RankLogistic`.
+
+    See Also
+    --------
+    RankPlackettLuceCV : Chooses alpha by cross-validation.
+    PlackettLuce : Rankings of named items, without features.
 
     Examples
     --------
@@ -187,6 +193,7 @@ class RankPlackettLuce(BaseRankPlackettLuce, Running, WarmStart, ListParameters,
     searching = "RankPlackettLuceCV"
 
 
+@described_as(RankPlackettLuce)
 @dataclass(eq=False, repr=False)
 class RankPlackettLuceCV(
     PairwiseRankerCV, BaseRankPlackettLuce, Running, ListParameters, Parsimony, Comparison, Candidates
@@ -206,13 +213,17 @@ class RankPlackettLuceCV(
         censored times, by default.
     l1_ratio, one_standard_error :
         As in `RankLogisticCV`.
-    ties, kernel, ... :
+    ... :
         As in `RankPlackettLuce`.
 
     Attributes
     ----------
     alpha_, alphas_, cv_errors_, scoring_ :
         As in `RankSVMCV`.
+
+    See Also
+    --------
+    RankPlackettLuce : The model for a given alpha.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Regularised least squares for ranking."""
+"""Regularized least squares for ranking."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import clone
 
 from rankwise.core.checks import as_alphas, as_array, check_alpha, check_choice, check_count, check_positive
+from rankwise.core.docstrings import described_as
 from rankwise.core.stored import Array
 from rankwise.core.threads import thread_count, with_one_blas_thread
 from rankwise.core.types import FloatArray
@@ -203,7 +204,7 @@ class BaseRankRLS(SelectsFeatures, LinearInference):
 
 @dataclass(eq=False, repr=False)
 class RankRLS(BaseRankRLS, LeastSquaresParameters, Strength):
-    """Ranking by least squares: minimise the mean over pairs of (t - f(better) + f(worse))^2 + alpha ||f||^2.
+    """Ranking by least squares: minimize the mean over pairs of (t - f(better) + f(worse))^2 + alpha ||f||^2.
 
     The target difference t of a pair is the difference of its labels with `cost="magnitude"`, equation (21)
     of Pahikkala et al. (2009), and 1 with `cost="unit"`, equation (20); `cost="relative"`, equation (22),
@@ -221,13 +222,14 @@ class RankRLS(BaseRankRLS, LeastSquaresParameters, Strength):
         Strength of the penalty, the same for all outputs or one for each; "auto" is the choice of
         `RankRLSCV`, kept as `alpha_`; "learned", with `gamma="learned"`,
         is the best on held-out rows. Pahikkala et al. sum over pairs:
-        with one ranking, or under `average="pairs"`, their lambda is `alpha` times the normaliser, which is
+        with one ranking, or under `average="pairs"`, their lambda is `alpha` times the normalizer, which is
         the number of untied pairs or, with ties kept, m^2 / 2 (the sum over queries of m_q^2 / 2). Under
-        `average="queries"` with R queries that have pairs it is `alpha` R, where a pair weighs 1 / normaliser
+        `average="queries"` with R queries that have pairs it is `alpha` R, where a pair weighs 1 / normalizer
         of its query.
         RLScore's GlobalRankRLS keeps ties and has regparam = `alpha` m^2 / 2; its QueryRankRLS has regparam =
         `alpha` m / 2 if all queries have the same size, and weighs them by their size otherwise.
     cost : "magnitude", "unit" or "relative"
+        The cost of a pair: equations (20), (21) and (22) of Pahikkala et al. (2009).
     l1_ratio : float
         Above 0, the penalty is alpha (r ||w||_1 + (1 - r) ||w||^2) with this r, at most 1: with 0.9, many
         weights are zero, and `selected_features_` has the others. It needs a linear
@@ -235,14 +237,15 @@ class RankRLS(BaseRankRLS, LeastSquaresParameters, Strength):
     penalty_weights : array of shape (n_features,), optional
         With `l1_ratio`, the factor of each feature in the penalty; 0 for none.
     kernel : "linear", "precomputed", "exponential", any kernel of scikit-learn, or callable
-        `gamma`, `degree`, `coef0` and `kernel_params` are passed on to it; "exponential" is
-        exp(-gamma ||x - z||).
+        "exponential" is exp(-gamma ||x - z||).
     gamma : float, "scale", "median", "learned", "learned-matrix" or None
         None is 1 / n_features. "median", for features of similar scale, is 1 / (2 d^2) for "rbf" and 1 / d
         for "laplacian" and "exponential", with the median distance d of two rows.
         With "learned", the kernels "exponential", "laplacian" and "rbf" learn a scale for each feature and
         their width, from the mean squared gradients of fits, validated on held-out queries or rows; with
         "learned-matrix" the features are also rotated.
+    degree, coef0, kernel_params :
+        Further parameters of the kernel, as in scikit-learn's `pairwise_kernels`.
     n_components : int, optional
         Number of basis rows for a kernel; all training rows, which is exact, by default.
     basis : "uniform" or "kmeans"
@@ -251,7 +254,7 @@ class RankRLS(BaseRankRLS, LeastSquaresParameters, Strength):
     average : "queries" or "pairs"
         The mean over queries of each query's mean, or the mean over all pairs.
     ties : "keep" or "drop"
-        With "keep", the mean is over all pairs of rows of a query, tied ones with target 0: the normaliser is
+        With "keep", the mean is over all pairs of rows of a query, tied ones with target 0: the normalizer is
         half the square of the sum of weights, so that a repeated row equals a doubled weight, and every
         query with two rows of positive weight counts. With "drop", the mean is over untied pairs. It matters
         for `cost="magnitude"` with labels alone: other costs always drop ties.
@@ -298,6 +301,11 @@ class RankRLS(BaseRankRLS, LeastSquaresParameters, Strength):
         The solver that ran.
     rounds_ : RoundLog
         For rows on Dask, the log of the rounds: see `rankwise.distributed.RoundLog`.
+
+    See Also
+    --------
+    RankRLSCV : Chooses alpha, also by leaving pairs out.
+    rankwise.model_selection.leave_pair_out : Exact errors without refits.
 
     References
     ----------
@@ -383,6 +391,7 @@ LEAVE_OUT = ("leave-query-out", "leave-pair-out")
 PAIR_ERRORS = ("error", "concordance")
 
 
+@described_as(RankRLS)
 @dataclass(eq=False, repr=False)
 class RankRLSCV(
     ChoosesAlpha,
@@ -437,9 +446,8 @@ class RankRLSCV(
         Several are compared as well; the alphas are then 50, from the largest that selects a feature down.
     one_standard_error : bool
         Choose the largest alpha whose error is within one standard error of the lowest: it needs folds.
-    cost, kernel, ... :
-        As in `RankRLS`. If single queries or pairs are left out, the kernel's basis rows and `gamma="scale"`
-        are those of all rows; folds use their training rows alone.
+    ... :
+        As in `RankRLS`.
 
     Attributes
     ----------
@@ -464,6 +472,10 @@ class RankRLSCV(
         As in `RankRLS`, of the model for `alpha_`.
     rounds_ : RoundLog
         For rows on Dask, the log of the rounds of the search and of the final fit.
+
+    See Also
+    --------
+    RankRLS : The model for a given alpha.
 
     Examples
     --------

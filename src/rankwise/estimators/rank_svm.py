@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from rankwise.core.docstrings import described_as
 from rankwise.estimators.linear_inference import LinearInference
 from rankwise.estimators.pairwise import PairwiseRanker, PairwiseRankerCV
 from rankwise.estimators.parameters import (
@@ -31,7 +32,7 @@ class RankSVM(
     Loss,
     Strength,
 ):
-    """Ranking SVM: minimise the mean over pairs of l(f(better) - f(worse)) + alpha ||f||^2.
+    """Ranking SVM: minimize the mean over pairs of l(f(better) - f(worse)) + alpha ||f||^2.
 
     The loss of a difference d is max(0, 1 - d) for `loss="hinge"` (equation (4) of Airola et al. 2011) and
     its square for `loss="squared_hinge"`. All pairs count, none is sampled, and the result is certified: the
@@ -51,6 +52,7 @@ class RankSVM(
         c = 1 / (2 alpha) under `-l 2` (`average="queries"`) and c = n / (2 alpha N) under `-l 1`
         (`average="pairs"`).
     loss : "hinge", "squared_hinge", "huber_hinge", or an object such as `losses.HuberHinge(width=0.5)`
+        The loss of a pair by the difference of its scores.
     l1_ratio : float
         Above 0, the penalty is alpha (r ||w||_1 + (1 - r) ||w||^2) with this r, at most 1: with 0.9, many
         weights are zero, and `selected_features_` has the others. It needs a smooth
@@ -58,14 +60,15 @@ class RankSVM(
     penalty_weights : array of shape (n_features,), optional
         With `l1_ratio`, the factor of each feature in the penalty; 0 for none.
     kernel : "linear", "precomputed", "exponential", any kernel of scikit-learn, or callable
-        `gamma`, `degree`, `coef0` and `kernel_params` are passed on to it; "exponential" is
-        exp(-gamma ||x - z||).
+        "exponential" is exp(-gamma ||x - z||).
     gamma : float, "scale", "median", "learned", "learned-matrix" or None
         None is 1 / n_features. "median", for features of similar scale, is 1 / (2 d^2) for "rbf" and 1 / d
         for "laplacian" and "exponential", with the median distance d of two rows.
         With "learned", the kernels "exponential", "laplacian" and "rbf" learn a scale for each feature and
         their width, from the mean squared gradients of fits, validated on held-out queries or rows; with
         "learned-matrix" the features are also rotated.
+    degree, coef0, kernel_params :
+        Further parameters of the kernel, as in scikit-learn's `pairwise_kernels`.
     n_components : int, optional
         Number of basis rows for a kernel; all training rows, which is exact, by default.
     basis : "uniform" or "kmeans"
@@ -87,6 +90,7 @@ class RankSVM(
         `gap_ <= tol * (1 - objective_ + gap_)`, as the zero function has the objective J(0) = 1. A gap that
         rounding explains is also accepted, up to `tol`.
     max_iter : int
+        The most iterations; a fit that needs more warns, and states its gap.
     warm_start : bool
         Start from the weights of the previous fit.
     callback : callable, optional
@@ -120,6 +124,12 @@ class RankSVM(
     rounds_ : RoundLog
         For rows on Dask, the log of the rounds: see `rankwise.distributed.RoundLog`.
 
+    See Also
+    --------
+    RankSVMCV : Chooses alpha by cross-validation.
+    RankLogistic : Probabilities of pairs.
+    CurveRanker : One curve per feature.
+
     Examples
     --------
     >>> from rankwise import RankSVM
@@ -136,6 +146,7 @@ class RankSVM(
     searching = "RankSVMCV"
 
 
+@described_as(RankSVM)
 @dataclass(eq=False, repr=False)
 class RankSVMCV(
     SelectsFeatures,
@@ -157,7 +168,7 @@ class RankSVMCV(
     descents of all folds share every pass over the rows, of which none is copied. Otherwise, if kinks of the
     loss stop a descent, or with any `solver` but "auto", each fit is certified to three times `tol`, and
     the cutting planes of the hinge are shared by all alphas. For explicit pairs with 32 features or more,
-    whose hinge has `solver="interior-point"` by default, these fits minimise a `HuberHinge(width=0.25)`,
+    whose hinge has `solver="interior-point"` by default, these fits minimize a `HuberHinge(width=0.25)`,
     which takes a quarter of the time. The final model is certified to `tol` in any case, for the loss
     itself.
 
@@ -185,7 +196,7 @@ class RankSVMCV(
         Several are compared as well; the alphas are then 50, from the largest that selects a feature down.
     one_standard_error : bool
         Choose the largest alpha whose error is within one standard error of the lowest: fewer features.
-    loss, kernel, ... :
+    ... :
         As in `RankSVM`.
 
     Attributes
@@ -207,6 +218,11 @@ class RankSVMCV(
         The criterion for alpha; "score" for a scorer.
     rounds_ : RoundLog
         For rows on Dask, the log of the rounds of the search and of the final fit.
+
+    See Also
+    --------
+    RankSVM : The model for a given alpha.
+    rankwise.model_selection.alpha_path : Every alpha at once.
 
     Examples
     --------

@@ -33,7 +33,7 @@ def fit_temperature(
     sample_weight: ArrayLike | None = None,
     average: str = "queries",
 ) -> float:
-    """Return the T > 0 that minimises the mean over pairs of log(1 + exp(-(s_better - s_worse) / T)).
+    """Return the T > 0 that minimizes the mean over pairs of log(1 + exp(-(s_better - s_worse) / T)).
 
     Then 1 / (1 + exp(-(s_a - s_b) / T)) is the probability that row a is above row b: scores of any ranker
     become probabilities of pairs, and those of a bold or timid model are put right. No order changes. The
@@ -45,11 +45,18 @@ def fit_temperature(
     Parameters
     ----------
     scores : array of shape (n_rows,)
+        Scores of rows held out, their queries and weights.
     y : array of shape (n_rows,), or Preferences
         Labels, higher is better. Preferences have their own queries and weights.
     qid, sample_weight : arrays of shape (n_rows,), optional
+        The query of each row.
     average : {"queries", "pairs"}
         The mean over queries of each query's mean, or the mean over all pairs.
+
+    Returns
+    -------
+    temperature : float
+        Log odds are scores divided by it.
 
     Examples
     --------
@@ -67,7 +74,7 @@ def fit_temperature(
 
 
 def common_temperature(parts: Sequence[tuple[Logistic, FloatVector]]) -> float:
-    """Return the temperature that minimises the mean of several losses of scores, such as those of folds."""
+    """Return the temperature that minimizes the mean of several losses of scores, such as those of folds."""
     parts = [
         (loss, from_heaviest(scores, loss.half_weight, loss.preferences.groups())) for loss, scores in parts
     ]

@@ -1,4 +1,4 @@
-"""From scores to ranks: boundaries on the axis of the scores, one between each two neighbouring ranks.
+"""From scores to ranks: boundaries on the axis of the scores, one between each two neighboring ranks.
 
 A row has rank k when its utility lies in (theta_(k-1), theta_k], with infinities at the two ends:
 equation (7) of Herbrich, Graepel and Obermayer (1999).
@@ -48,11 +48,11 @@ def fit_thresholds(
 ) -> FloatVector:
     """Place the boundaries between ranks on the axis of any ranker's scores.
 
-    `method="min_error"` minimises the training error over all ordered boundaries, exactly::
+    `method="min_error"` minimizes the training error over all ordered boundaries, exactly::
 
         sum over rows of |rank predicted - rank|   or   [rank predicted != rank].
 
-    A boundary lies in the middle of the gap between two neighbouring utilities, in the widest of the gaps
+    A boundary lies in the middle of the gap between two neighboring utilities, in the widest of the gaps
     that are equally good; rows of equal utility are never parted. Two boundaries may coincide: the rank
     between them is then never predicted. A boundary below (above) all utilities lies half a mean gap
     outside them.
@@ -74,6 +74,7 @@ def fit_thresholds(
     y : array of shape (n_rows,)
         Labels of any sortable type, lowest first; or an ordered categorical column.
     method : "min_error" or "midpoint"
+        "min_error" has the least error on these rows; "midpoint" is halfway between the closest neighbors.
     error : "absolute" or "zero_one"
         What "min_error" counts: by how many ranks a row is missed, or whether it is.
     sample_weight : array of shape (n_rows,), optional
@@ -287,7 +288,7 @@ def min_error_thresholds(
 
 
 def _absolute_cuts(levels: _Levels) -> IntVector:
-    """Minimise the absolute error, which is a sum over boundaries of the rows on their wrong side.
+    """Minimize the absolute error, which is a sum over boundaries of the rows on their wrong side.
 
     Each boundary is therefore placed on its own. The cost of boundary k + 1 is that of boundary k plus what
     falls with the cut, so some best cut of it is not below that of boundary k: the boundary in the middle is
@@ -308,7 +309,7 @@ def _absolute_cuts(levels: _Levels) -> IntVector:
 
 
 def _zero_one_cuts(levels: _Levels) -> IntVector:
-    """Maximise the weight of the rows between their own two boundaries, by dynamic programming.
+    """Maximize the weight of the rows between their own two boundaries, by dynamic programming.
 
     Invariant: best[c] is the largest weight that the ranks so far can have in place below cut c.
     """
@@ -329,7 +330,7 @@ def _zero_one_cuts(levels: _Levels) -> IntVector:
 
 
 def _moved_to_wide_gaps(levels: _Levels, cuts: IntVector) -> IntVector:
-    """Move each cut between its neighbours to the widest gap with the same error."""
+    """Move each cut between its neighbors to the widest gap with the same error."""
     fence = np.concatenate([[0], cuts, [len(levels.utility)]])
     below = levels.weight_below(0)
     for k in range(1, len(fence) - 1):

@@ -45,6 +45,7 @@ def rank(model: Any, X: Any, qid: ArrayLike | None = None) -> NDArray[np.int64]:
     model : estimator, Pipeline, or fitted search with a best estimator
         A ranker of this library, or a scikit-learn estimator with one score per row.
     X : array, sparse matrix or frame of shape (n_rows, n_features)
+        The rows to rank.
     qid : array of shape (n_rows,), optional
         Without it, all rows are one query. It is passed on to steps that scale within queries.
 
@@ -81,6 +82,7 @@ def explain_pair(model: Any, a: Any, b: Any, *, inference: Inference | None = No
     model : estimator, Pipeline, or fitted search with a best estimator
         Linear, a model of trees or curves, or a `KernelRanker`.
     a, b : arrays of shape (n_features,), or frames of one row
+        Two rows.
     inference : Inference, optional
         From `model.inference` or `rankwise.inference`, for standard errors.
 
@@ -144,10 +146,15 @@ def inference(model: Any, X: Any, y: Any, *, qid: ArrayLike | None = None, **opt
     Parameters
     ----------
     model : linear estimator, Pipeline that ends in one, or fitted search with a best estimator
+        A fitted ranker, or a pipeline or search that ends with one.
     X, y, qid :
         The training data, as given to `fit`.
     sample_weight, cluster, debias :
         See `RankLogistic.inference`.
+
+    Returns
+    -------
+    found : Inference
 
     Examples
     --------

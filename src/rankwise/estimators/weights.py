@@ -95,20 +95,24 @@ def weights_of(
 ) -> Weights | None:
     """Return the weights of a linear model, None for other models.
 
-    Scalers are folded into the weights. After other steps, the weights are those of their output.
+    Scalers are folded into the weights. After other steps, the weights are those of their output: behind a
+    `TableEncoder` and scalers, those of the columns that the encoder makes.
     """
     coef = getattr(last_step(model), "coef_", None)
     if coef is None or (np.ndim(coef) > 1 and len(coef) > 1):
         return None
     coef = np.asarray(coef, dtype=np.float64).ravel()
     front = [step for _, step in model.steps[:-1]] if hasattr(model, "steps") else []
+    encoder = encoder_of(model)
+    front = front if encoder is None else front[1:]
     try:
         scalings = [scaling_of(step) for step in front if step not in (None, "passthrough")]
         weights, _ = folded(coef, scalings)
     except (TypeError, ValueError):
         return _after_steps(model, X, coef, qid)
-    rows = matrix_of(X)
-    names = feature_names(X, model, given_names, rows.shape[1])
+    rows = matrix_of(X) if encoder is None else encoder.transform(X)
+    made = None if encoder is None else [str(name) for name in encoder.get_feature_names_out()]
+    names = made or feature_names(X, model, given_names, rows.shape[1])
     return Weights(names, weights, spread_of(rows), rows)
 
 

@@ -217,6 +217,7 @@ def compare_values(
     measure : str
         Its name.
     higher_is_better : bool
+        Whether larger values are better.
     confidence, correction :
         As in `compare`.
 

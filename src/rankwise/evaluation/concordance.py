@@ -55,6 +55,7 @@ def concordance_index(
         Whether the event was observed, and the follow-up time. Weights of rows multiply those of pairs. Or an
         array of labels, or a `Preferences` of another kind without queries.
     scores : array of shape (m,)
+        A score per row.
     weights : {"harrell", "uno"}
         "uno" is for survival times, as are `tau` and `censoring`.
     tau : float, optional
@@ -112,9 +113,11 @@ def concordance_interval(
     method : {"analytic", "bootstrap"}
         "analytic" if there are clusters.
     confidence : float
+        The confidence level of intervals.
     n_resamples : int
         The number of bootstrap resamples.
     random_state : int or numpy Generator
+        The seed.
 
     Returns
     -------

@@ -84,7 +84,7 @@ class EvaluationData:
         return self.y if self.preferences is None else self.preferences
 
     def scored(self, cluster: IntArray | None = None, names: Sequence[str] | None = None) -> Scored:
-        """Return the labelled rows with the scores of some models, by default of all.
+        """Return the labeled rows with the scores of some models, by default of all.
 
         `cluster` has the cluster of each given row.
         """
@@ -147,7 +147,7 @@ class EvaluationData:
 
     @property
     def query_sizes(self) -> IntArray:
-        """The number of labelled rows of each query."""
+        """The number of labeled rows of each query."""
         return np.bincount(self.query, minlength=self.n_queries)
 
     @property

@@ -1,7 +1,7 @@
 """Measures of rows in parts, such as Dask partitions: each part measures its own queries.
 
-Values per query are collected; the intervals and tests over queries are then those of memory. If a query is
-in several parts, or all rows are one ranking, the scores are collected, and measured in memory.
+Values per query are collected; the intervals and tests over queries are then the same as in memory. If a
+query is in several parts, or all rows are one ranking, the scores are collected, and measured in memory.
 """
 
 from __future__ import annotations

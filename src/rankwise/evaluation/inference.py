@@ -111,7 +111,7 @@ class Inference(HasTable):
     of d_a d_a', with the change d_a of the weights if unit a leaves. Intervals use Student's t, with fewer
     degrees of freedom the more unequal units are: see `Degrees`.
 
-    The weights of a penalised fit are drawn to zero, and so are the centres of the intervals. With `debias`
+    The weights of a penalized fit are drawn to zero, and so are the centers of the intervals. With `debias`
     the weights are moved by one Newton step of the loss without the penalty.
 
     Attributes
@@ -452,7 +452,7 @@ def infer(
     contrasts: ArrayLike | None = None,
     scaled: bool = False,
 ) -> Inference:
-    """Return the inference of weights that minimise the mean loss over pairs of X w plus alpha ||w||^2.
+    """Return the inference of weights that minimize the mean loss over pairs of X w plus alpha ||w||^2.
 
     O(n) products with the slopes and the Hessian of the loss for n features: see `influence_of`. `contrasts`
     has combinations of weights to estimate in place of the weights. With `scaled`, columns were divided by

@@ -96,7 +96,7 @@ def _coded(values: ArrayLike, name: str, length: int, noun: str) -> tuple[NDArra
 
 @dataclass(frozen=True)
 class Influence:
-    """The gradient and the Hessian of a mean loss over pairs at its penalised minimum, and their parts.
+    """The gradient and the Hessian of a mean loss over pairs at its penalized minimum, and their parts.
 
     With the gradient g_a, the Hessian H_a and the weight m_a of the pairs that have a row of unit a, and g
     and H those of all pairs, the loss without the unit is (L - L_a) / (1 - m_a).
@@ -181,7 +181,7 @@ def require_left(left: FloatVector, kind: str, labels: NDArray[Any], problem: st
 def influence_of(
     loss: PairwiseLoss, X: FloatArray, coef: FloatVector, penalty: FloatVector, units: Units
 ) -> Influence:
-    """Return the influence of units on weights that minimise the loss of X w plus a penalty.
+    """Return the influence of units on weights that minimize the loss of X w plus a penalty.
 
     Cost: n products with the slopes and n with the Hessian for n features, and n^2 / 2 more for the Hessians
     of rows if these are few.
@@ -189,7 +189,7 @@ def influence_of(
     Parameters
     ----------
     X : array of shape (n_rows, n_features)
-        Centred, and of similar scale: moments of large numbers would lose digits.
+        Centered, and of similar scale: moments of large numbers would lose digits.
     """
     by = _by_pair if loss.preferences.lists_pairs else _by_row
     if not loss.is_of_pairs:

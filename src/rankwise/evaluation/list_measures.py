@@ -66,7 +66,7 @@ def ndcg(
     undefined: Undefined = "skip",
     per_query: bool = False,
 ) -> float | FloatArray:
-    """Normalised discounted cumulative gain.
+    """Normalized discounted cumulative gain.
 
         DCG / max DCG,   DCG = sum over ranks r = 1..k of g(y at rank r) / log2(r + 1),
 

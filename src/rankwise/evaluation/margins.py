@@ -28,6 +28,12 @@ def rank_margin(y: ArrayLike, utility: ArrayLike) -> float:
     y : array of shape (n_rows,)
         Ranks, higher is better.
     utility : array of shape (n_rows,)
+        The utility of each row.
+
+    Returns
+    -------
+    margin : float
+        Negative if a pair is in the wrong order.
 
     Examples
     --------

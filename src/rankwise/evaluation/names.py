@@ -20,7 +20,7 @@ _CRITERIA = {
 
 
 def measure_name(key: str) -> str:
-    """Return the name of a measure, or of what a search minimises, by its key."""
+    """Return the name of a measure, or of what a search minimizes, by its key."""
     return _CRITERIA.get(key) or measure_title(key)
 
 

@@ -224,7 +224,7 @@ def wmw(
     ties: Ties = "half",
     sample_weight: ArrayLike | None = None,
 ) -> float:
-    """Generalised Wilcoxon-Mann-Whitney statistic over an order graph of classes.
+    """Generalized Wilcoxon-Mann-Whitney statistic over an order graph of classes.
 
         1/n_edges * sum over edges (h, l) of 1/(m_h m_l) * sum over i in h, j in l of [s_i > s_j],
 
@@ -240,7 +240,7 @@ def wmw(
         Predicted scores, higher is better.
     order : {"full", "chain"}, list of (higher, lower) labels, or networkx.DiGraph
         Which class should be above which, as in `Preferences.from_order`: each class above every lower one,
-        above its lower neighbour only, or the given edges. Edges with a class that has no rows are left out,
+        above its lower neighbor only, or the given edges. Edges with a class that has no rows are left out,
         with a warning.
     ties : {"half", "error", "correct"}
         The value of a pair with equal scores: 1/2, 0 or 1.

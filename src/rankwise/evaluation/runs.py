@@ -188,6 +188,7 @@ def compare_runs(
     Parameters
     ----------
     qrels : Qrels
+        The judged relevance of documents.
     runs : dict of name to Run
         One or more runs; the first is compared with each of the others.
     measures, confidence :

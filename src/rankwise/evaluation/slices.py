@@ -32,7 +32,7 @@ class Slice:
     of_queries : bool
         Whether the groups are those of queries, or of rows if a column varies within a query.
     groups : list of str
-        The name of the group of each query, or of each labelled row.
+        The name of the group of each query, or of each labeled row.
     """
 
     title: str

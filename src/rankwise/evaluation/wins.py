@@ -165,7 +165,9 @@ def win_statistics(
     stratum_weights : {"pairs", "mantel-haenszel"}
         All pairs weigh the same, or those of a stratum of n patients weigh 1 / n (Dong et al. 2018).
     confidence : float
+        The confidence level of intervals.
     n_jobs : int, optional
+        Number of threads; None means 1, -1 all.
 
     Returns
     -------
@@ -323,7 +325,7 @@ class _Pairs:
         return WinStatistic(name, above / below, float(low), float(high), log.p_value())
 
     def _estimate(self, value: float, influence: FloatVector) -> Estimate:
-        """Return the estimate over units, given the influences of patients, centred by sample of patients."""
+        """Return the estimate over units from the influences of patients, centered by sample."""
         patients = ~self.of_stratum
         sample = self.sample[patients]
         size = np.maximum(np.bincount(sample, minlength=1), 1)

@@ -98,7 +98,7 @@ class Axis:
 def coding_matrix(axis: Axis, counts: FloatVector, coding: str) -> FloatArray:
     """Return the matrix from weights to the entries of a table, shape (axis.size, n_weights).
 
-    With "differences", the weights of steps and lines are the differences of neighbouring entries, and the
+    With "differences", the weights of steps and lines are the differences of neighboring entries, and the
     entry of the median row is zero; the weights of levels are the entries. With "values", all weights are
     entries. The entry for missing values has a weight if some occurred, and is zero otherwise.
 
@@ -122,7 +122,7 @@ def coding_matrix(axis: Axis, counts: FloatVector, coding: str) -> FloatArray:
 def table_coding(axis: Axis, counts: FloatVector) -> FloatArray:
     """Return the factor of an axis in the coding of a table, shape (axis.size, n_weights).
 
-    A weight of steps is a ramp over two neighbouring cuts, which is smoother than a step. The penalty of a
+    A weight of steps is a ramp over two neighboring cuts, which is smoother than a step. The penalty of a
     table of given values does not depend on the number of bins: the squared norm of a row, the product of
     those of two factors, is `TABLE_NORM` on average.
     """

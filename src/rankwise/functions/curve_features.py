@@ -33,10 +33,10 @@ class CurveFeatures(TransformerMixin, BaseEstimator):
     """Bin each feature into about equal counts, so that a linear model of the result is a sum of curves.
 
     A curve is a table with an entry per bin or level of a category and, if values are missing, one for
-    these. With `coding="differences"` the weights of a linear model are the differences of neighbouring
-    entries. The penalty ||w||^2 of a ranker then favours smooth curves, and the number of bins matters
+    these. With `coding="differences"` the weights of a linear model are the differences of neighboring
+    entries. The penalty ||w||^2 of a ranker then favors smooth curves, and the number of bins matters
     little; the curve is zero at the bin of the median row. With `coding="values"` the weights are
-    the entries, each row has a single 1 per feature, and the penalty favours small values.
+    the entries, each row has a single 1 per feature, and the penalty favors small values.
 
     Pairs of features are tables over coarser bins. With differences, their weights are differences of
     differences: the interaction beyond two curves. Such a table is zero if either feature is in its middle
@@ -51,6 +51,7 @@ class CurveFeatures(TransformerMixin, BaseEstimator):
     shape : "steps" or "lines"
         Bins with one value each, or lines between quantiles.
     coding : "differences" or "values"
+        How a feature becomes columns: steps at the edges of its bins, or piecewise linear functions.
     categorical_features : sequence of int or str, optional
         Columns that hold categories as numbers, by index or name. Categorical columns of a frame are detected
         automatically.

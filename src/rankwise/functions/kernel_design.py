@@ -32,7 +32,7 @@ _BLOCK_ENTRIES = 1 << 19
 _GRAM_ROWS = 2048
 # Rows for each basis row from which the curvature of a loss is estimated.
 _ROWS_PER_BASIS_ROW = 6
-# Two normalised diagonals are alike if their total variation, at most 2, is below this.
+# Two normalized diagonals are alike if their total variation, at most 2, is below this.
 _LIKE = 0.5
 # If the ratio of the smallest to the largest pivot of K_ZZ is below this, products in single precision would
 # lose the contribution of the smallest.

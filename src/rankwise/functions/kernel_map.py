@@ -104,7 +104,7 @@ class KernelMap:
     The basis rows Z are all training rows or a random part of them. With all rows, ``Phi Phi' = K``: this is
     the empirical kernel map of section 4.2 of Pahikkala et al. (2009). With fewer rows ``Phi Phi'`` is the
     matrix of the reduced kernel of equation (43), and the functions are those of equation (40). The Cholesky
-    factorisation is pivoted, so that K may be singular: basis rows whose kernel functions depend on those of
+    factorization is pivoted, so that K may be singular: basis rows whose kernel functions depend on those of
     the others, up to rounding, are left out, and their coefficients are zero.
 
     With m rows of n features, b basis rows and rank r, ``fit`` costs O(b^2 n + b r^2 / 3) and the features of

@@ -67,6 +67,7 @@ def export_model(
     path : path or None
         The file, which is written atomically; with None, the content is only returned.
     format : "svmrank", "solr", "elasticsearch", "opensearch", "onnx", "c", "sql" or "json"
+        The format of the file.
     feature_names : sequence of str, optional
         The default is the names with which the model was fitted or saved, or else "f1", "f2", ... SVMrank
         files have numbers in place of names, and C code has the names in comments.

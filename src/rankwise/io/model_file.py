@@ -94,6 +94,7 @@ def save_model(
         function cannot be stored. Parameters that hold functions or other objects (callback, a random state,
         a splitter) are omitted.
     path : path
+        The file.
     feature_names : sequence of str, optional
         For a model that was not fitted to named columns; `export_model` uses them.
     metadata : dict, optional
@@ -134,6 +135,16 @@ def save_model(
 
 def load_model(path: str | os.PathLike[str]) -> Any:
     """Return the model of a file; its predictions equal those of the saved model bit for bit.
+
+    Parameters
+    ----------
+    path : path
+        A file that `save_model` wrote.
+
+    Returns
+    -------
+    model : estimator or pipeline
+        Its predictions equal those of the saved model.
 
     Raises
     ------

@@ -90,7 +90,7 @@ TYPES = ("float32", "float64")
 
 
 def onnx_model(terms: Terms, model_name: str, *, dtype: str = "float32") -> bytes:
-    """Return a serialised ONNX model with input `X` of shape (rows, features) and output `scores`.
+    """Return a serialized ONNX model with input `X` of shape (rows, features) and output `scores`.
 
     `scores` has shape (rows,), or (rows, outputs) if the model has several and `output` chooses none.
     `dtype` is the type of input and output. Linear models compute in it and tables in

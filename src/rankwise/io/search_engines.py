@@ -1,6 +1,6 @@
 """Linear models for the learning-to-rank modules of Apache Solr, Elasticsearch and OpenSearch.
 
-These normalise a feature by (x - shift) / scale, in single precision.
+These normalize a feature by (x - shift) / scale, in single precision.
 """
 
 from __future__ import annotations

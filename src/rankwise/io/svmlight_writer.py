@@ -36,7 +36,9 @@ def dump_svmlight(
     Parameters
     ----------
     X : array or sparse matrix of shape (n_rows, n_features)
+        The rows.
     y : array of shape (n_rows,)
+        Labels, higher is better; or preferences among the rows.
     target : path, "-" or binary file object
         A path that ends in .gz, .bz2, .xz or .zst is compressed; "-" is standard output.
     qid : array of shape (n_rows,), optional

@@ -55,7 +55,7 @@ class TextColumn:
         return [None if field is None else field.strip() or None for field in fields]
 
     def words(self) -> list[str | None]:
-        """Return the fields; None for gaps."""
+        """Return the fields; None for missing values."""
         return [None if is_gap(value) else value for value in self.values()]
 
     def numbers(self, kind: str) -> NDArray[Any]:
@@ -182,7 +182,9 @@ def joined_column(parts: Sequence[FileColumn]) -> FileColumn:
     if len(parts) == 1:
         return parts[0]
     if len({type(part) for part in parts}) > 1:
-        raise TableError("Tables with words or gaps must be all text (CSV, TSV) or all with types.")
+        raise TableError(
+            "Tables with strings or missing values must be all text (CSV, TSV) or all with types."
+        )
     if any(isinstance(part.fields, list) for part in parts):
         return TextColumn([field for part in parts for field in part.values()])
     series = [part.fields for part in parts if not isinstance(part.fields, list)]

@@ -1,4 +1,4 @@
-"""Tables in files, by the names of their columns: numbers, or columns with words, dates and gaps."""
+"""Tables in files, by the names of their columns: numbers, strings, dates and missing values."""
 
 from __future__ import annotations
 
@@ -292,7 +292,7 @@ class Roles(NamedTuple):
         return data
 
     def data(self, tables: Iterator[Table]) -> Iterator[TableData]:
-        """Yield the numbers of tables; refuse gaps, words and labels that float64 does not tell apart."""
+        """Yield the numbers of tables; refuse missing values, strings and labels that float64 merges."""
         large, names = LargeLabels(), ""
         for table in tables:
             entries = self._entries(table)

@@ -42,16 +42,16 @@ EVIDENCE_ITEMS = 500
 
 @dataclass(eq=False, repr=False)
 class BradleyTerry(BaseLeaderboard):
-    """Rank items: minimise the mean over matches of log(1 + exp(s_loser - s_winner)) + alpha ||s||^2.
+    """Rank items: minimize the mean over matches of log(1 + exp(s_loser - s_winner)) + alpha ||s||^2.
 
     Each item has a score s, and P(a beats b) = 1 / (1 + exp(s_b - s_a)) (Zermelo 1929; Bradley and Terry
     1952), or Phi(s_a - s_b) with link="probit" (Thurstone 1927, case V). The mean is weighted. An order
     effect h is added to the score of the item named first (at home, shown first). Ties count as half a win
     and half a loss, or, by Davidson (1970), the probabilities of win, tie and loss are proportional to
-    exp(d/2), nu and exp(-d/2). h and log nu are penalised like scores if `alpha` is given.
+    exp(d/2), nu and exp(-d/2). h and log nu are penalized like scores if `alpha` is given.
 
     By default the penalty is learned: scores have a normal prior whose standard deviation `prior_sd_`
-    maximises log evidence - (log sd)^2 / 2, in about 5 fits, and predictions average over the posterior.
+    maximizes log evidence - (log sd)^2 / 2, in about 5 fits, and predictions average over the posterior.
     This assumes that pairs are chosen without regard to strength; matchmaking is warned of, and a few items
     far from all others make `prior_sd_` too large for the rest.
 
@@ -59,7 +59,7 @@ class BradleyTerry(BaseLeaderboard):
     the features determine the scores of items without matches, and matter most for items with few.
 
     With covariates z of the matches, such as a difference of lengths, the log odds are s_a - s_b + z' gamma,
-    so that scores are those of matches with z = 0. gamma is penalised like h, in units of the root mean
+    so that scores are those of matches with z = 0. gamma is penalized like h, in units of the root mean
     square of each covariate.
 
     It is a `BaseEstimator` for its parameters, clones and model files. Its rows are pairs of names and not
@@ -83,6 +83,7 @@ class BradleyTerry(BaseLeaderboard):
     link : "logistic" or "probit"
         The chance of winning by the difference of scores; the probit link needs ties="half".
     ties : "half" or "davidson"
+        How ties count: as half a win each, or with a probability of their own (Davidson).
     order_effect : bool
         Learn the advantage of the first item of a pair. `fit` then needs `outcome`.
     feature_alpha : float, optional
@@ -95,12 +96,13 @@ class BradleyTerry(BaseLeaderboard):
         Stop when the gap is at most `tol` times the attainable improvement over equal scores, or a unit of
         rounding.
     max_iter : int
+        The most iterations; a fit that needs more warns, and states its gap.
     verbose : int
         1 prints a line per iteration.
     callback : callable, optional
         Called with a `State` after each iteration; a true return value ends the fit.
     intervals : "debiased" or "posterior"
-        Standard errors, confidence intervals and ranges of ranks. "debiased": around the scores that maximise
+        Standard errors, confidence intervals and ranges of ranks. "debiased": around the scores that maximize
         the likelihood times the root of the determinant of the information (Firth 1993), without the prior,
         with the inverse information there; items with fewer than five wins or losses have profile intervals.
         An end that the votes do not bound, as of an item that won all its votes, is infinite. "posterior":
@@ -132,6 +134,12 @@ class BradleyTerry(BaseLeaderboard):
         The penalty of scores, and the results of the fit: the objective is within `gap_` of its minimum.
     n_comparisons_ : int
         The number of matches of positive weight.
+
+    See Also
+    --------
+    BradleyTerryCV : Chooses the half-life and alpha.
+    CrowdBradleyTerry : Judges who differ.
+    ScoreTable : Models by tasks.
 
     Examples
     --------

@@ -14,6 +14,7 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
 from rankwise.core.checks import check_count, check_positive
+from rankwise.core.docstrings import described_as
 from rankwise.core.text import plural
 from rankwise.core.types import FloatArray, FloatVector, IntVector
 from rankwise.core.warn import warn_caller
@@ -45,6 +46,7 @@ class Candidate(NamedTuple):
     standard_error: float
 
 
+@described_as(BradleyTerry)
 @dataclass(eq=False, repr=False)
 class BradleyTerryCV(BaseEstimator):
     """Bradley-Terry with the half-life and alpha of the lowest held-out log loss, then fitted to all votes.
@@ -69,7 +71,7 @@ class BradleyTerryCV(BaseEstimator):
     cv : int or iterable of (train, test)
         The number of periods or folds, or the row numbers of each. Few periods are long ones: the choice is
         for predictions about as far ahead as a period.
-    link, ties, order_effect, feature_alpha, ... :
+    ... :
         As in `BradleyTerry`.
 
     Attributes

@@ -115,6 +115,10 @@ def leaderboards_by(
     confidence : float
         The level of intervals.
 
+    Returns
+    -------
+    found : CategoryLeaderboards
+
     Examples
     --------
     >>> winner, loser = list("xxyxxyyzzx") * 8, list("yzzyzxxyxz") * 8

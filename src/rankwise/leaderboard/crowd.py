@@ -30,7 +30,7 @@ class CrowdBradleyTerry(BaseLeaderboard):
     """Rank items by the votes of judges who differ in how sharply they discern (Chen et al. 2013).
 
     P(a beats b | judge k) = 1 / (1 + exp(-beta_k (s_a - s_b) - h_k)): each judge has a slope beta_k and, if
-    `outcome` is given, an order effect h_k in favour of the item named first. Ties count as half a win and
+    `outcome` is given, an order effect h_k in favor of the item named first. Ties count as half a win and
     half a loss. The spreads of log beta_k and h_k are learned, as is the prior of scores. The problem is not
     convex: the result is the best local minimum of several starts. O(n_items^3) per Newton step; for up to
     3,000 items.

@@ -132,10 +132,10 @@ class DuelFit:
         Their mean is 0.
     covariance : array of shape (n_items, n_items)
         The sandwich at the scores, plus the mean squared bias of the prior.
-    centre : array of shape (n_items,)
+    center : array of shape (n_items,)
         The scores after one Newton step without the prior; the scores themselves if not debiased.
     centre_covariance : array of shape (n_items, n_items)
-        The sandwich at the centre, without the prior.
+        The sandwich at the center, without the prior.
     weight : float
         lambda, the weight of the judge.
     result : SolverResult
@@ -166,10 +166,10 @@ def fit_duels(
     max_iter: int = 100,
     monitor: Monitor | None = None,
 ) -> DuelFit:
-    """Minimise the mean loss of humans + lambda (mean loss of the judge on all - on those of humans) + prior.
+    """Minimize the mean loss of humans + lambda (mean loss of the judge on all - on those of humans) + prior.
 
     The mean loss of the judge on all duels minus that on a random subset has a mean of 0, whatever the judge
-    does, and removes the part of the humans' noise that the judge shares. lambda = tr C / tr V minimises the
+    does, and removes the part of the humans' noise that the judge shares. lambda = tr C / tr V minimizes the
     variance to first order, with C the covariance of the influence of a human vote and a judge's vote on the
     scores, and V the variance of the latter (Angelopoulos, Duchi and Zrnic 2023, PPI++). It is restricted to
     [0, 1], where the objective is convex. The precision of the prior N(0, prior_sd^2) is multiplied by the
@@ -183,7 +183,7 @@ def fit_duels(
     weight : float, optional
         lambda; by default the best.
     debias : bool
-        Whether to find the centre of intervals without the bias of the prior, for which the human votes must
+        Whether to find the center of intervals without the bias of the prior, for which the human votes must
         link all items.
     tol, max_iter, monitor :
         Of the last fit, which starts at the optimum of the fit before.
@@ -237,7 +237,7 @@ class DuelModel(PairModel):
 class _Influence:
     """First-order effects of votes on the scores, and the sandwich variance that they give.
 
-    A vote with residual r moves the scores by r T (e_a - e_b), with T the centred inverse of the Hessian.
+    A vote with residual r moves the scores by r T (e_a - e_b), with T the centered inverse of the Hessian.
     """
 
     def __init__(self, model: DuelModel, scores: FloatVector, precision: float) -> None:
@@ -274,7 +274,7 @@ class _Influence:
         return float(np.clip(shared / own, 0.0, 1.0)) if own > 0 else 0.0
 
     def sandwich(self) -> FloatArray:
-        """Return the covariance of the centred scores, without the bias of the prior."""
+        """Return the covariance of the centered scores, without the bias of the prior."""
         model, weight, count = self._model, self._model.weight, self._model.duels.count
         rest = self._hc2 * (self._by_human - weight * self._by_judge)
         meat = self._covariance(self._labelled, rest, rest)
@@ -294,7 +294,7 @@ class _Influence:
 
 
 class DuelUncertainty(Uncertainty):
-    """A centre and a covariance of scores that were computed in the fit."""
+    """A center and a covariance of scores that were computed in the fit."""
 
     def __init__(self, centre: FloatVector, covariance: FloatArray):
         self.centre, self.n_items, self._covariance = centre, len(centre), covariance

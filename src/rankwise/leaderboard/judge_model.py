@@ -66,7 +66,7 @@ class JudgeVotes:
 class JudgeModel:
     """Mean over votes of -log P(outcome), with P(a beats b | judge k) = sigma(beta_k (s_a - s_b) + h_k).
 
-    beta_k = sign_k exp(l_k) is the slope of judge k and h_k its order effect, in favour of the item named
+    beta_k = sign_k exp(l_k) is the slope of judge k and h_k its order effect, in favor of the item named
     first. A tie is half a win and half a loss. The parameters are the scores s, then l_k and h_k (if there
     are order effects) judge by judge. The loss is convex in s and in (beta_k, h_k), but not in both.
 

@@ -74,7 +74,7 @@ class JudgeUncertainty(Uncertainty):
     """The sampling covariance of scores and judges, H^-1 M H^-1, with log slopes of mean 0.
 
     The votes do not determine a common factor of scores and slopes. So the log slopes have a mean of 0, which
-    restricts H^-1, and scores are multiplied by exp(mean log slope). If `debias`, the centre is one Newton
+    restricts H^-1, and scores are multiplied by exp(mean log slope). If `debias`, the center is one Newton
     step without the prior of scores from the optimum, and H is the Fisher information there plus the
     precision of the priors of judges. Otherwise H is the exact Hessian at the optimum, and the variances of
     products are by the delta method. M is H, or for weights that are not counts the sum of w^2 times the
@@ -138,7 +138,7 @@ class JudgeUncertainty(Uncertainty):
     def judge_intervals(self, confidence: float) -> list[list[JudgeInterval]]:
         """Return per judge the intervals of its slope and, if there are order effects, of h_k.
 
-        If debiased, they are centred one Newton step without the prior of the judge from its estimates, and
+        If debiased, they are centered one Newton step without the prior of the judge from its estimates, and
         may include slopes below 0. Otherwise they are those of the posterior of log beta_k and h_k.
         """
         places = np.arange(self.judges.n_judges)

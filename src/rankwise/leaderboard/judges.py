@@ -60,7 +60,7 @@ def fit_judges(
     """Fit scores, slopes and order effects of judges.
 
     Judges who vote against the rest get a negative slope (see `judge_signs`). The spreads of the priors
-    maximise the evidence from the start of equal judges; then further starts at random slopes are tried, and
+    maximize the evidence from the start of equal judges; then further starts at random slopes are tried, and
     a better minimum replaces the first, with spreads learned again from there.
 
     Parameters
@@ -201,7 +201,7 @@ class _Evidence:
         self._begin, self._monitor = self.spreads, monitor
 
     def maximise(self) -> None:
-        """Set the spreads that maximise the log evidence plus the log density of their prior."""
+        """Set the spreads that maximize the log evidence plus the log density of their prior."""
         free = [place for place in range(1 + self.model.per_judge) if place or self._learns_scores]
         logs = np.log([self._begin.scores, self._begin.slopes, self._begin.orders])
 

@@ -102,7 +102,7 @@ CERTAIN = 1e-6
 
 
 class UnboundedScoresError(ValueError):
-    """Without a penalty no finite scores minimise the loss: it decreases along some direction."""
+    """Without a penalty no finite scores minimize the loss: it decreases along some direction."""
 
 
 def minimised(
@@ -114,7 +114,7 @@ def minimised(
     monitor: Monitor | None = None,
     start: FloatVector | None = None,
 ) -> SolverResult:
-    """Minimise model(p) + sum of alpha p^2 over the parameters p, with one alpha or one per parameter.
+    """Minimize model(p) + sum of alpha p^2 over the parameters p, with one alpha or one per parameter.
 
     `start` has the initial parameters, by default those of `ItemModel.start`. See `ItemNewton`.
     """

@@ -101,6 +101,10 @@ def ratings_over_time(
     confidence : float
         The level of the intervals.
 
+    Returns
+    -------
+    ratings : Ratings
+
     Examples
     --------
     >>> from rankwise import BradleyTerry

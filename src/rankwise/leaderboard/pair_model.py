@@ -174,7 +174,7 @@ class PairHessian:
         return np.concatenate([by_items + self._border.T @ more, self._border @ items + self._corner @ more])
 
     def solve(self, target: FloatVector, tol: float) -> FloatVector:
-        """Return the centred solution, by conjugate gradients to a residual of `tol` times the target.
+        """Return the centered solution, by conjugate gradients to a residual of `tol` times the target.
 
         Few parameters have a direct solution, unless the matrix is singular. The diagonal is the
         preconditioner. The vector of equal scores is an eigenvector with eigenvalue `ridge`, often 0; a shift
@@ -202,7 +202,7 @@ class PairHessian:
         return product
 
     def solve_columns(self, targets: FloatArray, tol: float = 1e-10) -> FloatArray:
-        """Return the solutions of several systems, with centred scores; targets of scores sum to 0.
+        """Return the solutions of several systems, with centered scores; targets of scores sum to 0.
 
         By conjugate gradients as in `solve`, for all columns at once: a product of the matrix with many
         columns reads its entries once. A column stops when its residual is `tol` times the target.
@@ -226,7 +226,7 @@ class PairHessian:
         return solution
 
     def inverse(self, largest_condition: float = LARGEST_CONDITION) -> FloatArray:
-        """Return the inverse between parameters with centred scores, in O(n_parameters^3).
+        """Return the inverse between parameters with centered scores, in O(n_parameters^3).
 
         A condition number above the largest raises a LinAlgError.
         """

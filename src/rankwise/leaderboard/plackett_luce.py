@@ -133,7 +133,7 @@ class PlackettLuce(BaseLeaderboard, LeaderboardParameters):
     a match of Bradley and Terry. A ranking counts as a whole: splitting it into pairs as if these were
     independent gives intervals that are too short.
 
-    Minimises the mean over choices of -log P plus alpha times the sum of squared scores.
+    Minimizes the mean over choices of -log P plus alpha times the sum of squared scores.
 
     Parameters
     ----------
@@ -143,7 +143,7 @@ class PlackettLuce(BaseLeaderboard, LeaderboardParameters):
     tol, max_iter, verbose, callback :
         As in `BradleyTerry`.
     intervals : "debiased" or "posterior"
-        Intervals around the maximum of the likelihood, if it exists, or around the penalised scores.
+        Intervals around the maximum of the likelihood, if it exists, or around the penalized scores.
     ties : "breslow" or "efron"
         How tied items are chosen.
 
@@ -158,6 +158,11 @@ class PlackettLuce(BaseLeaderboard, LeaderboardParameters):
         The number of pairs of items in all rankings.
     groups_, alpha_, prior_sd_, objective_, gap_, n_iter_, history_ :
         As in `BradleyTerry`.
+
+    See Also
+    --------
+    BradleyTerry : Items from votes on pairs.
+    RankPlackettLuce : Rankings of rows with features.
 
     Examples
     --------

@@ -50,7 +50,7 @@ class Prior:
     def log_evidence(self, log_sd: float) -> float:
         """Return the log evidence up to a constant, -W J - n log sd - log det(H) / 2, with J the objective.
 
-        This is Laplace's approximation of the marginal likelihood: one warm fit and one factorisation.
+        This is Laplace's approximation of the marginal likelihood: one warm fit and one factorization.
         """
         _, objective, hessian = self.fitted(log_sd)
         value = self.votes * objective + self.model.n_items * log_sd
@@ -73,7 +73,7 @@ class Prior:
     def slope(self, log_sd: float, *, dense: bool) -> float:
         """Return the derivative of (log sd)^2 / 2 - log evidence by log sd, with a warm fit.
 
-        It is n - 1 - |s|^2 / v - tr(H^-1) / v + c / 2 + log sd, with the trace over centred scores. The
+        It is n - 1 - |s|^2 / v - tr(H^-1) / v + c / 2 + log sd, with the trace over centered scores. The
         number n - 1 - tr(H^-1) / v is that of well determined scores (MacKay 1992), who neglects c, the
         derivative of log det(H) through the optimum, without which sd is up to 15% too small.
         """
@@ -116,7 +116,7 @@ class Prior:
 def learned_sd(
     model: PairModel, rest: FloatVector, *, votes: float | None = None, dense: bool = True
 ) -> float:
-    """Return the sd of the prior N(0, sd^2) of scores that maximises log evidence - (log sd)^2 / 2.
+    """Return the sd of the prior N(0, sd^2) of scores that maximizes log evidence - (log sd)^2 / 2.
 
     The second term is a standard normal prior of log sd, which matters if matches are few. The maximum is
     the root of the derivative, found by the secant method within a bracket, in about 5 warm fits. Each takes

@@ -126,6 +126,7 @@ class ScoreTable:
     frame : frame of any library, or dict of columns
         A row per value. Several values of one cell are averaged.
     model, task, value : names of columns
+        The columns of the model, the task and the value in a table.
     instance : name of a column, optional
         The instances of a task, such as questions, seeds or splits; equal names are the same instance for all
         models of a task.
@@ -150,6 +151,10 @@ class ScoreTable:
         The mean value of each cell; NaN if it is missing.
     n_missing_, n_repeated_ : int
         The number of missing cells, and of rows beyond the first of a cell and instance.
+
+    See Also
+    --------
+    BradleyTerry : Models from votes.
 
     Examples
     --------

@@ -29,7 +29,7 @@ class JudgeRow(NamedTuple):
     slope : Effect
         beta_k: 1 for an average judge, 0 for one who votes at random, below 0 for one against the rest.
     order_effect : Effect or None
-        h_k, in favour of the item named first; None if `fit` had no `outcome`.
+        h_k, in favor of the item named first; None if `fit` had no `outcome`.
     """
 
     judge: Any
@@ -70,8 +70,13 @@ def judge_table(model: CrowdBradleyTerry, *, confidence: float = 0.95) -> JudgeT
     Parameters
     ----------
     model : fitted CrowdBradleyTerry
+        A fitted model.
     confidence : float
         The confidence level of the intervals.
+
+    Returns
+    -------
+    table : JudgeTable
 
     Examples
     --------
@@ -143,10 +148,15 @@ def pair_table(model: BaseLeaderboard, top: int = 5, *, confidence: float = 0.95
     Parameters
     ----------
     model : fitted leaderboard model
+        A fitted model.
     top : int
         The number of items.
     confidence : float
         The confidence level of each interval.
+
+    Returns
+    -------
+    table : PairTable
 
     Examples
     --------
@@ -182,10 +192,15 @@ def undecided_pairs(
     Parameters
     ----------
     model : fitted BradleyTerry
+        A fitted model.
     top : int
         The number of the best items, whose order matters, too.
     confidence, planned :
         As for `BradleyTerry.difference`.
+
+    Returns
+    -------
+    pairs : list of pairs of names
 
     Examples
     --------

@@ -272,11 +272,17 @@ def rank_ranges(
     Parameters
     ----------
     scores : array of shape (n_items,)
+        The score of each item.
     blocks : iterable of arrays of shape (n_items, n_columns)
         The columns of the covariance of the scores, in consecutive blocks.
     confidence : float
+        The confidence level of intervals.
     freedom : float
         Degrees of freedom of Student's t; the normal distribution if infinite.
+
+    Returns
+    -------
+    variance, best, worst : arrays of shape (n_items,)
 
     Examples
     --------
@@ -322,12 +328,19 @@ def step_down_ranges(
     Parameters
     ----------
     scores : array of shape (n_items,)
+        The score of each item.
     covariance : array of shape (n_items, n_items)
+        The covariance of the scores.
     confidence : float
+        The confidence level of intervals.
     freedom : float
         Degrees of freedom of Student's t; the normal distribution if infinite.
     items : int array, optional
         The items whose ranks are asked for, by default all.
+
+    Returns
+    -------
+    best, worst : arrays of shape (n_items,)
 
     Examples
     --------

@@ -37,7 +37,7 @@ class Uncertainty:
     ----------
     model : PairModel
     parameters : array of shape (n_parameters,)
-        The centre of the intervals.
+        The center of the intervals.
     ridge : array of shape (n_parameters,)
         Twice the penalties, or zeros.
     votes : float
@@ -217,7 +217,7 @@ class Uncertainty:
 
     @cached_property
     def inverse(self) -> FloatArray:
-        """H^-1 with centred scores, O(n_parameters^3)."""
+        """H^-1 with centered scores, O(n_parameters^3)."""
         try:
             return self.hessian.inverse() / self.votes
         except np.linalg.LinAlgError:

@@ -94,7 +94,7 @@ class LossBounds:
 class PairwiseLoss(ABC):
     """The mean of a loss of s_better - s_worse over all pairs of a preference structure.
 
-    A loss is `PiecewiseLinear` or `Smooth`, which determines the solvers that can minimise it.
+    A loss is `PiecewiseLinear` or `Smooth`, which determines the solvers that can minimize it.
 
     Parameters
     ----------
@@ -263,7 +263,7 @@ class PairwiseLoss(ABC):
 
 
 class PiecewiseLinear(PairwiseLoss):
-    """A loss that is the largest of its planes: cutting planes minimise it."""
+    """A loss that is the largest of its planes: cutting planes minimize it."""
 
     @abstractmethod
     def plane(self, scores: ArrayLike) -> tuple[float, FloatVector, float]:
@@ -279,7 +279,7 @@ class PiecewiseLinear(PairwiseLoss):
 
 
 class Smooth(PairwiseLoss):
-    """A loss with a gradient and a (generalised) second derivative: Newton's method minimises it."""
+    """A loss with a gradient and a (generalized) second derivative: Newton's method minimizes it."""
 
     @abstractmethod
     def hessian(self, scores: ArrayLike) -> ScoreHessian:

@@ -19,7 +19,7 @@ class HuberHinge(Smooth):
 
     The loss of a difference d = s_better - s_worse is 0 from the margin 1 on, (1 - d)^2 / (2 width) down to
     1 - width, and the line 1 - d - width / 2 below. A small width is close to the hinge, whose largest
-    errors it counts alike, and Newton's method minimises it.
+    errors it counts alike, and Newton's method minimizes it.
 
     It is the difference of two squared hinges, with the margins 1 and 1 - width, divided by 2 width: no pair
     is listed, and value, gradient and Hessian products cost O(m log m) each.
@@ -77,7 +77,7 @@ class HuberHinge(Smooth):
         return max(outer - margin**2 * inner, 0.0) / double, (slopes - margin * inner_slopes) / double
 
     def hessian(self, scores: ArrayLike) -> ScoreHessian:
-        """Return the (generalised) Hessian at `scores`, for several products."""
+        """Return the (generalized) Hessian at `scores`, for several products."""
         outer, inner = self._outer.hessian(scores), self._inner.hessian(self._divided(scores))
         diagonal = np.maximum(outer.diagonal - inner.diagonal, 0.0) / (2.0 * self.width)
 

@@ -63,7 +63,7 @@ class SquaredHinge(Smooth):
         return self._derivatives(as_vector(scores, "scores", self.preferences.n_rows))[1:]
 
     def hessian(self, scores: ArrayLike) -> ScoreHessian:
-        """Return the (generalised) Hessian at `scores`, for several products.
+        """Return the (generalized) Hessian at `scores`, for several products.
 
         It is twice the weighted Laplacian of the graph of violated pairs.
         """

@@ -110,7 +110,9 @@ def leave_pair_out(
         It is not changed, and need not be fitted. With `verbose=1` it reports progress. Basis rows
         (`n_components`) and `gamma="scale"` are those of all rows.
     X : array or sparse matrix of shape (m, n_features)
+        The rows.
     y : array of shape (m,) or (m, v), or Preferences without queries, or a list of them
+        Labels, higher is better.
     alphas : array, optional
         Instead of the model's alpha; the result gets an axis for them.
     keep : "alpha" or "lambda"
@@ -173,6 +175,7 @@ def leave_query_out(
         It is not changed, and need not be fitted. With `verbose=1` it reports progress. Basis rows
         (`n_components`), bins and `gamma="scale"` are those of all rows.
     X : array or sparse matrix of shape (m, n_features)
+        The rows.
     y : array of shape (m,) or Preferences; for RankRLS also (m, v) or a list of Preferences
         For a Preferences, queries or connected components of explicit pairs are left out.
     qid : array of shape (m,), optional
@@ -221,7 +224,9 @@ def leave_row_out(model: Any, X: Any, y: Any, *, alphas: ArrayLike | None = None
     model : RankLogistic, RankSVM with the squared hinge, or CurveRanker
         It is not changed, and need not be fitted.
     X : array or sparse matrix of shape (m, n_features)
+        The rows.
     y : array of shape (m,) or Preferences without queries
+        Labels, higher is better; or preferences among the rows.
     alphas : array, optional
         Instead of the model's alpha; the error gets an axis for them.
 

@@ -108,7 +108,7 @@ class QuerySystem:
 
 
 class KernelSmoother:
-    """The smoother P = I - mu (K_c + mu I)^-1 of the centred kernel matrix, O(m^3) for its one mu.
+    """The smoother P = I - mu (K_c + mu I)^-1 of the centered kernel matrix, O(m^3) for its one mu.
 
     K_c maps a common offset of all rows to zero. There the inverse would be 1 / mu, which would cancel digits
     of small entries. So a multiple of 1 1'/m is added first, and its contribution to the inverse is

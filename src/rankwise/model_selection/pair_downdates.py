@@ -30,7 +30,8 @@ class AnyPairs:
         (S - A_i - A_j + W_ij d_ij d_ij' + alpha mass) w = p - b_i - b_j + W_ij t_ij d_ij,
 
     S and p being half the sums of all A and b, and mass the weight of the other pairs in the mean. O(m^2 r^2)
-    once for r dimensions, then O(r^3) per pair and alpha; a refit takes O(m r^2 + r^3).
+    once for r dimensions, then O(r^3 + h r^2) per pair and alpha, with h heavy pairs (`HEAVY`); a refit takes
+    O(m r^2 + r^3).
 
     Parameters
     ----------

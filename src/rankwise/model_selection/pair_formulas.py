@@ -41,7 +41,7 @@ class AllPairs:
     """Leave-pair-out if all pairs of rows count, including ties: (36) to (39) of the paper.
 
     Without rows i and j the cost, divided by m - 2, is that of least squares with a free intercept and the
-    penalty mu ||f||^2, mu = alpha (m - 2) / 2. Let P = Z (S + mu)^-1 Z' be the smoother of the centred rows
+    penalty mu ||f||^2, mu = alpha (m - 2) / 2. Let P = Z (S + mu)^-1 Z' be the smoother of the centered rows
     Phi_c = Z V' with Phi_c'Phi_c = V S V', and H = P + 1 1'/m that with the intercept. Then the predictions
     p_U for U = {i, j} of the model without U satisfy
 

@@ -72,13 +72,16 @@ def permutation_test(
     model : RankRLS
         It is not changed, and need not be fitted. With `verbose=1` it reports progress.
     X : array or sparse matrix of shape (m, n_features)
+        The rows.
     y : array of shape (m,), or Preferences
         For a `Preferences`, rows are shuffled together with their label and weight, or time and censoring,
         within queries or, for explicit pairs, within connected components.
     qid : array of shape (m,), optional
         Labels are shuffled within queries.
     n_permutations : int
+        The number of random permutations of the labels.
     random_state : int or numpy Generator, optional
+        The seed.
     keep : "alpha" or "lambda"
         The quantity that is the same in all fits, as in `leave_pair_out`.
 

@@ -73,7 +73,7 @@ class HeldOut:
 
     @cached_property
     def products(self) -> list[FloatArray]:
-        """The Laplacian times the centred rows of each block."""
+        """The Laplacian times the centered rows of each block."""
         return [block.times(part) for part, block in zip(self.centred, self.blocks, strict=True)]
 
     @cached_property
@@ -156,7 +156,7 @@ def _decomposed(gram: FloatArray, pull: FloatArray, penalties: FloatArray) -> Fl
 def _weights_by_rows(held_out: HeldOut, spectrum: Spectrum, penalties: FloatArray) -> FloatArray:
     """Solve for the scores f_U of the fold, then for the weights (S + lambda)^-1 (p - Z_U'(r_U - L_UU f_U)).
 
-    L maps a common offset of the rows of a query to zero, so the rows can be centred within queries. This
+    L maps a common offset of the rows of a query to zero, so the rows can be centered within queries. This
     keeps the products of rows small relative to lambda.
     """
     part = np.concatenate(held_out.centred)

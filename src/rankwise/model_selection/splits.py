@@ -25,9 +25,11 @@ class QueryKFold(GroupKFold):
     Parameters
     ----------
     n_splits : int
+        The number of folds.
     shuffle : bool
         Assign queries at random instead of by size.
     random_state : int, optional
+        The seed.
 
     Examples
     --------

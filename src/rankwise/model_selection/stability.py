@@ -41,7 +41,9 @@ def selection_frequencies(
     X, y, qid, sample_weight :
         As for `fit`.
     n_splits : int
+        The number of random halves.
     random_state : int or numpy Generator, optional
+        The seed.
 
     Returns
     -------

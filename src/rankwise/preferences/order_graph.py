@@ -163,7 +163,7 @@ def from_order(
     labels : array of shape (n_rows,)
         The class of each row, of any sortable type.
     order : "chain", "full", list of (higher, lower) or networkx.DiGraph
-        "chain" joins the neighbouring classes that are present, "full" all pairs of classes. Edges are
+        "chain" joins the neighboring classes that are present, "full" all pairs of classes. Edges are
         used as given (never closed transitively); an edge of a DiGraph points from higher to lower.
     sample_weight : array of shape (n_rows,), optional
 

@@ -241,7 +241,9 @@ def pair_data(
     Parameters
     ----------
     X_better, X_worse : arrays or sparse matrices of the same shape (n_pairs, n_features)
+        The better and the worse row of each pair.
     weight : array of shape (n_pairs,), optional
+        The weight of each pair.
     groups : array of shape (n_pairs,), optional
         What pairs have in common, such as their prompt: see `Preferences.from_pairs`.
     margin : array of shape (n_pairs,), optional

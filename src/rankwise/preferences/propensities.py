@@ -214,7 +214,7 @@ def from_interventions(log: ClickLog, level: float) -> Propensities:
     if np.count_nonzero(linked) < 2:
         raise ValueError(
             "Propensities need documents that were shown at several positions for one query and were "
-            "clicked; there are too few. Swap neighbouring results at random in a part of the traffic, leave "
+            "clicked; there are too few. Swap neighboring results at random in a part of the traffic, leave "
             "document out and pass X, or pass the propensities."
         )
     kept = linked[place]
@@ -268,12 +268,12 @@ def _query_scores(query: IntVector, harvest: Harvest, log_value: FloatVector) ->
     return sums.reshape(-1, harvest.n_positions)
 
 
-# The precision of the normal prior of the weights of standardised features: that of one observation.
+# The precision of the normal prior of the weights of standardized features: that of one observation.
 RIDGE = 1.0
 
 
 class Derivatives(NamedTuple):
-    """The penalised log-likelihood, its gradient and the expected information."""
+    """The penalized log-likelihood, its gradient and the expected information."""
 
     value: float
     gradient: FloatVector
@@ -310,7 +310,7 @@ class ExaminationModel:
         return np.exp(self.at @ parameters[: self.n_free]) * relevance, relevance
 
     def value(self, parameters: FloatVector) -> float:
-        """Return the penalised log-likelihood, minus infinity if a probability exceeds 1."""
+        """Return the penalized log-likelihood, minus infinity if a probability exceeds 1."""
         mean, _ = self._means(parameters)
         if not (mean < 1.0).all():
             return -np.inf

@@ -18,6 +18,15 @@ __all__ = ["as_preferences", "from_scores", "qid_from_sizes"]
 def qid_from_sizes(sizes: ArrayLike) -> IntVector:
     """Return the query of each row from the sizes of queries, the `group` of LightGBM and XGBoost.
 
+    Parameters
+    ----------
+    sizes : array of int
+        The number of rows of each query, in the order of the rows.
+
+    Returns
+    -------
+    qid : array of shape (n_rows,)
+
     Examples
     --------
     >>> qid_from_sizes([2, 3])

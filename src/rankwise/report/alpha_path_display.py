@@ -26,7 +26,9 @@ class AlphaPathDisplay(Display):
     Parameters
     ----------
     alphas : array of shape (n_alphas,)
+        The values of alpha, and the held-out error at each.
     errors : array of shape (n_alphas,) or (n_alphas, n_folds)
+        The held-out error at each alpha.
     alpha : float, optional
         The alpha that cross-validation chose.
     measure : str

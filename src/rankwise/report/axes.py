@@ -85,6 +85,8 @@ def _set_axis(ax: Any, name: str, axis: Axis) -> None:
     if axis.is_log:
         ax.set(**{f"{name}scale": "log"})
         _name_few_values(ax, name)
+    if axis.kind != "number":
+        _name_by_kind(getattr(ax, f"{name}axis"), axis.kind)
     if axis.limits != (None, None):
         ax.set(**{f"{name}lim": axis.limits})
     ax.set(**{f"{name}label": literal(axis.label)})
@@ -96,6 +98,19 @@ def _set_axis(ax: Any, name: str, axis: Axis) -> None:
         ax.tick_params(axis=name, length=0, labelsize="medium" if name == "y" else "small")
     if axis.is_whole:
         getattr(ax, f"{name}axis").get_major_locator().set_params(integer=True)
+
+
+def _name_by_kind(of_axis: Any, kind: str) -> None:
+    """Name the values of an axis as dates or in per cent."""
+    from matplotlib.dates import AutoDateLocator, ConciseDateFormatter
+    from matplotlib.ticker import PercentFormatter
+
+    if kind == "share":
+        of_axis.set_major_formatter(PercentFormatter(1.0))
+        return
+    locator = AutoDateLocator(maxticks=6)
+    of_axis.set_major_locator(locator)
+    of_axis.set_major_formatter(ConciseDateFormatter(locator))
 
 
 def _name_few_values(ax: Any, name: str) -> None:

@@ -23,6 +23,7 @@ class CostDisplay(Display):
     Parameters
     ----------
     times : dict of name to (sizes, seconds)
+        The seconds of each method by the number of rows.
 
     Examples
     --------

@@ -10,6 +10,7 @@ from rankwise.estimators.weights import by_size, has_interactions
 from rankwise.evaluation.data import EvaluationData
 from rankwise.evaluation.names import feature_names
 from rankwise.report.curves_display import DrawnCurve, curve_picture, drawn_curves, drawn_tables, has_curves
+from rankwise.report.feature_values import value_kinds
 from rankwise.report.page import figure, figures, paragraph, section, table
 from rankwise.report.weights_display import bar_picture
 
@@ -24,7 +25,7 @@ def curves_section(data: EvaluationData) -> str:
     """Draw the curves with the largest standard deviation, and list the tables of two features."""
     if data.ranker is None or not has_curves(data.ranker):
         return ""
-    curves = drawn_curves(data.ranker, data.feature_names)
+    curves = drawn_curves(data.models[data.name], data.feature_names, value_kinds(data))
     if not curves:
         return section("curves", "The curves", paragraph("All curves are flat: all scores are equal."))
     drawn = curves[:DRAWN]

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -13,6 +14,7 @@ from rankwise.core.text import short
 from rankwise.core.types import FloatArray, FloatVector
 from rankwise.evaluation.names import feature_names, shortened
 from rankwise.report.axes import draw, new_axes
+from rankwise.report.feature_values import YES_NO
 from rankwise.report.marks import Axis, Bars, Dots, Line, Mark, Picture, Rule, Text
 
 # The height of the density as a fraction of the range of the curve.
@@ -39,6 +41,8 @@ class DrawnCurve:
         The contribution of missing values, if some occurred in training.
     spread : float
         The standard deviation of the contribution over the training rows.
+    is_date : bool
+        Whether `x` and `edges` are dates, as numbers of days.
     """
 
     name: str
@@ -49,6 +53,7 @@ class DrawnCurve:
     levels: list[str] | None
     missing: float | None
     spread: float
+    is_date: bool = False
 
 
 @dataclass(frozen=True)
@@ -76,11 +81,16 @@ def has_curves(model: Any) -> bool:
     return hasattr(last_step(model), "curve") and hasattr(last_step(model), "values_")
 
 
-def drawn_curves(model: Any, given_names: Sequence[str] | None = None) -> list[DrawnCurve]:
-    """Return the curves that are not flat, the largest standard deviation first."""
+def drawn_curves(
+    model: Any, given_names: Sequence[str] | None = None, kinds: Mapping[str, str] = MappingProxyType({})
+) -> list[DrawnCurve]:
+    """Return the curves that are not flat, the largest standard deviation first.
+
+    `kinds` has the kind of the values of a feature, if they are dates or yes and no.
+    """
     ranker = last_step(model)
     names = _names(model, given_names)
-    curves = [_drawn(ranker, place, name) for place, name in enumerate(names)]
+    curves = [_drawn(ranker, place, name, kinds.get(name, "number")) for place, name in enumerate(names)]
     return sorted((curve for curve in curves if curve.spread > 0), key=lambda curve: -curve.spread)
 
 
@@ -104,17 +114,19 @@ def _names(model: Any, given: Sequence[str] | None) -> list[str]:
     return feature_names(None, model, given, last_step(model).n_features_in_)
 
 
-def _drawn(ranker: Any, place: int, name: str) -> DrawnCurve:
+def _drawn(ranker: Any, place: int, name: str, kind: str) -> DrawnCurve:
     curve = ranker.curve(place)
     axis, values, counts = curve.axis, curve.values[:-1], curve.counts[:-1]
     mean = np.average(values, weights=counts) if counts.any() else 0.0
     spread = float(np.sqrt(np.average((values - mean) ** 2, weights=counts))) if counts.any() else 0.0
     levels = level_names(ranker, place) if axis.kind == "levels" else None
-    x, y, edges = _outline(axis, values)
+    if kind == "yes or no" and len(values) == len(YES_NO):
+        levels = list(YES_NO)
+    x, y, edges = _outline(axis, values) if levels is None else _level_outline(values)
     heights = np.divide(counts, np.diff(edges), where=np.diff(edges) > 0, out=np.zeros(len(counts)))
     density = heights / (heights.max(initial=0.0) or 1.0)
     missing = float(curve.values[-1]) if curve.counts[-1] > 0 else None
-    return DrawnCurve(name, x, y, edges, density, levels, missing, spread)
+    return DrawnCurve(name, x, y, edges, density, levels, missing, spread, kind == "date")
 
 
 def level_names(ranker: Any, place: int) -> list[str]:
@@ -126,14 +138,17 @@ def level_names(ranker: Any, place: int) -> list[str]:
 
 def _outline(axis: Any, values: FloatVector) -> tuple[FloatVector, FloatVector, FloatVector]:
     """Return the points of a curve, and the edges of the bins of its density."""
-    if axis.kind == "levels":
-        places = np.arange(len(values), dtype=np.float64)
-        return places, values, np.append(places, len(values)) - 0.5
     if axis.kind == "lines":
         middles = axis.knots[:-1] / 2 + axis.knots[1:] / 2
         return axis.knots, values, np.concatenate([axis.knots[:1], middles, axis.knots[-1:]])
     edges = _closed(axis.knots)
     return np.repeat(edges, 2)[1:-1], np.repeat(values, 2), edges
+
+
+def _level_outline(values: FloatVector) -> tuple[FloatVector, FloatVector, FloatVector]:
+    """Return the places of levels, their values, and the edges of the bars of their density."""
+    places = np.arange(len(values), dtype=np.float64)
+    return places, values, np.append(places, len(values)) - 0.5
 
 
 def _closed(knots: FloatVector) -> FloatVector:
@@ -171,6 +186,7 @@ def curve_picture(curve: DrawnCurve, limits: tuple[float, float] | None = None) 
         Axis(
             shortened(curve.name),
             (float(curve.edges[0]), float(curve.edges[-1])),
+            kind="date" if curve.is_date else "number",
             names=None if curve.levels is None else [""] * len(curve.levels),
         ),
         Axis("contribution to the score", (bottom, None if limits is None else high)),
@@ -205,7 +221,9 @@ class CurveDisplay:
     Parameters
     ----------
     curves : list of DrawnCurve
+        The curves of single features.
     tables : list of DrawnTable
+        The tables of pairs of features.
 
     Attributes
     ----------

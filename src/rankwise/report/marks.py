@@ -31,6 +31,8 @@ class Axis:
         The values at the beginning and the end; None for a margin around the marks.
     is_log, is_whole : bool
         Whether the scale is logarithmic, and whether the values are counts.
+    kind : {"number", "date", "share"}
+        A date is a number of days after 1970-01-01; a share is written in per cent.
     names : sequence of str, optional
         Names of the values 0, 1, 2, ..., in place of numbers.
     beside : sequence of str
@@ -41,6 +43,7 @@ class Axis:
     limits: tuple[float | None, float | None] = (None, None)
     is_log: bool = False
     is_whole: bool = False
+    kind: Literal["number", "date", "share"] = "number"
     names: Sequence[str] | None = None
     beside: Sequence[str] = ()
 

@@ -100,10 +100,13 @@ class OrderGraphDisplay:
     Parameters
     ----------
     edges : list of (higher, lower) labels
+        The pairs (higher, lower) of classes.
     classes : sequence of labels, optional
         By default the labels of the edges. Classes without an edge are in the lowest layer.
     n_rows : dict of label to int, optional
+        The number of rows of each class.
     shares : dict of edge to float, optional
+        The fraction of pairs in the right order along each edge.
 
     Attributes
     ----------

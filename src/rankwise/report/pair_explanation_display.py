@@ -28,6 +28,7 @@ class PairExplanationDisplay(Display):
     parts : array of shape (n_features,)
         The contributions, which sum to the difference of the scores.
     names : sequence of n_features str
+        The names of the features.
     values : pair of arrays of shape (n_features,), optional
         The features of both rows, written beside their names.
     half_widths : array of shape (n_features,), optional

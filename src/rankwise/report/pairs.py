@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -26,7 +27,8 @@ MAX_FEATURES = 5_000
 class PairData:
     """A sample of rows grouped by query, worst query first, and the contributions to their scores.
 
-    Features beyond a limit are summed up, so that the contributions to a pair sum to its difference.
+    Features beyond a limit are summed up, so that the contributions to a pair sum to its difference. `kinds`
+    has the kinds of features whose values are dates or yes and no.
 
     Attributes
     ----------
@@ -36,9 +38,10 @@ class PairData:
     """
 
     def __init__(
-        self, data: EvaluationData, weights: Weights, errors: FloatArray, pair: tuple[int, int] | None
-    ) -> None:
-        self.data, self.weights = data, weights
+        self, data: EvaluationData, weights: Weights, errors: FloatArray, pair: tuple[int, int] | None,
+        kinds: Mapping[str, str] = MappingProxyType({}),
+    ) -> None:  # fmt: skip
+        self.data, self.weights, self.kinds = data, weights, kinds
         chosen = None if pair is None else self._checked(pair)
         queries = self._queries(errors, None if chosen is None else int(data.query[chosen[0]]))
         self.groups = [(query, rows) for query, rows in self._grouped(queries, chosen) if len(rows) > 1]
@@ -110,6 +113,7 @@ class PairData:
         return {
             "names": [self.weights.names[k] for k in self.features],
             "weights": weights.tolist(),
+            "kinds": self._kinds(),
             "others": int(len(self.weights.names) - len(self.features)),
             "rows": [self._row(k, kept[k], float(rest[k])) for k in range(len(self.rows))],
             "said_by": "labels" if self.data.label(0) else "preferences",
@@ -125,6 +129,11 @@ class PairData:
             ],
             "pair": [place[self.first], place[self.second]] if self.groups else None,
         } | self._uncertainty()
+
+    def _kinds(self) -> dict[int, str]:
+        """Return the kinds of the features whose values are dates or yes and no, by their places."""
+        found = (self.kinds.get(self.weights.names[k], "number") for k in self.features)
+        return {place: kind for place, kind in enumerate(found) if kind != "number"}
 
     def _uncertainty(self) -> dict[str, Any]:
         """Return the numbers for intervals of differences, if there is an inference.

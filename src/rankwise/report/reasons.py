@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -17,6 +17,7 @@ from rankwise.evaluation.data import EvaluationData
 from rankwise.evaluation.inference import Inference, p_text
 from rankwise.evaluation.names import feature_names, row_words
 from rankwise.report.about import LEAST_SPREAD, widest_spread
+from rankwise.report.feature_values import value_kinds, value_text
 from rankwise.report.page import Cell, Number, embedded, figure, figures, paragraph, section, select, table
 from rankwise.report.pairs import PairData, row_title
 from rankwise.report.weights_display import WeightsDisplay
@@ -111,12 +112,14 @@ def reasons_section(
     if weights is None:
         why = "The model is not linear: its score is not a sum over features, so it has no weights."
         return section("why", "Effects of the features", paragraph(why))
+    has_parts = isinstance(weights, Contributions)
+    kinds = value_kinds(data)
     return section(
         "why",
         "Effects of the features",
         weight_chart(weights, widest_spread(data) <= LEAST_SPREAD),
-        importance_table(weights) if isinstance(weights, Contributions) else weight_table(weights),
-        pair_explorer(PairData(data, weights, errors, pair)),
+        importance_table(weights) if isinstance(weights, Contributions) else weight_table(weights, kinds),
+        pair_explorer(PairData(data, weights, errors, pair, {} if has_parts else kinds)),
     )
 
 
@@ -174,7 +177,7 @@ def folded_list(title: str, full: str, count: int) -> str:
     return f"<details{kind}><summary>{title}</summary>{full}</details>"
 
 
-def weight_table(weights: Weights) -> str:
+def weight_table(weights: Weights, kinds: Mapping[str, str]) -> str:
     """List the weights and the standard deviations of the features."""
     n_features = len(weights.names)
     chosen = by_size(weights.effect)[:MAX_WEIGHTS].tolist()
@@ -188,6 +191,8 @@ def weight_table(weights: Weights) -> str:
     ]
     note = "" if weights.selection is None else SELECTED_NOTE
     note += f"{_source(weights.inference)}Standard deviations are those of the features in these rows."
+    if "date" in {kinds.get(name) for name in weights.names}:
+        note += " The unit of dates is one day."
     if len(chosen) < n_features:
         note += f" The {len(chosen):,} with the largest effect of {n_features:,} are listed."
     header = ["Feature", *columns]
@@ -268,10 +273,11 @@ def answer(data: dict, first: int, second: int) -> str:
     right = f"as the {said_by} require" if difference * wish > 0 else f"against the {said_by}"
     verdict = right if wish else f"which the {said_by} do not order"
     labels = f" ({a['label']} and {b['label']})" if a["label"] else ""
+    is_against = wish * difference < 0
     return (
         f"{_capital(row_words(a['row']))} is {where} {row_words(b['row'])}, {verdict}{labels}: "
         f"its score is {short(a['score'])} against {short(b['score'])}, a difference of {short(difference)}."
-        f"{_in_words(interval_of_pair(data, first, second))}"
+        f"{_in_words(interval_of_pair(data, first, second), said_by if is_against else '')}"
     )
 
 
@@ -290,11 +296,19 @@ def interval_of_pair(data: dict, first: int, second: int) -> tuple[float, float]
     return middle - half, middle + half
 
 
-def _in_words(interval: tuple[float, float] | None) -> str:
+def _in_words(interval: tuple[float, float] | None, against: str) -> str:
+    """State what an interval says about an order; `against` names what the order contradicts."""
     if interval is None:
         return ""
     low, high = interval
-    verdict = ", which contains 0: the order is not sure." if low <= 0 <= high else ": the order is sure."
+    verdict = ": the order is sure."
+    if low <= 0 <= high:
+        verdict = ", which contains 0: the order is not sure."
+    elif against:
+        verdict = (
+            f", without 0: the model would order these rows in this way with other training data, too, but "
+            f"against the {against}."
+        )
     return f" The 95% interval of the difference is {short(low)} to {short(high)}{verdict}"
 
 
@@ -306,30 +320,32 @@ def wished(data: dict, first: int, second: int) -> int:
     return (second in data["below"][first]) - (first in data["below"][second])
 
 
-def parts_of_pair(
-    data: dict, first: int, second: int
-) -> list[tuple[str, float | None, float | None, float, float]]:
+def parts_of_pair(data: dict, first: int, second: int) -> list[tuple[str, str, str, float, float]]:
     """Return name, both values, contribution and relative size of the differing features, largest first."""
     a, b = (
         dict(zip(row["features"], row["values"], strict=True))
         for row in (data["rows"][k] for k in (first, second))
     )
     parts = [(k, a.get(k, 0.0), b.get(k, 0.0)) for k in sorted(a.keys() | b.keys())]
-    found = [(data["names"][k], x, z, data["weights"][k] * (x - z)) for k, x, z in parts]
+    found = [
+        (data["names"][k], *(value_text(value, data["kinds"].get(k, "number")) for value in (x, z)),
+         data["weights"][k] * (x - z))
+        for k, x, z in parts
+    ]  # fmt: skip
     places, rest, n_others = largest_parts([part[3] for part in found], MAX_PARTS)
     rest += data["rows"][first]["rest"] - data["rows"][second]["rest"]
-    shown: list[tuple[str, float | None, float | None, float]] = [found[k] for k in places]
+    shown: list[tuple[str, str, str, float]] = [found[k] for k in places]
     if n_others + data["others"] and abs(rest) > 1e-12 * (abs(shown[0][3]) if shown else 1.0):
-        shown.append(("other features", None, None, rest))
+        shown.append(("other features", "", "", rest))
     size = max((abs(part[3]) for part in shown), default=0.0) or 1.0
     return [(*part, abs(part[3]) / size) for part in shown]
 
 
-def _part_row(name: str, x: float | None, z: float | None, part: float, size: float) -> str:
+def _part_row(name: str, x: str, z: str, part: float, size: float) -> str:
     side = "up" if part >= 0 else "down"
     return (
-        f'<tr><th scope="row">{escaped(name)}</th><td class="number">{short(x) if x is not None else ""}</td>'
-        f'<td class="number">{short(z) if z is not None else ""}</td>'
+        f'<tr><th scope="row">{escaped(name)}</th><td class="number">{x}</td>'
+        f'<td class="number">{z}</td>'
         f'<td class="number" data-value="{part!r}">{short(part)}</td>'
         f'<td class="bar-cell" aria-hidden="true"><span class="{side}" style="width:{50 * size:.1f}%">'
         "</span></td></tr>"

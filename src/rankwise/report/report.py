@@ -61,6 +61,7 @@ class Report:
     model : estimator, Pipeline, fitted search, or array of shape (n_rows,)
         A fitted ranker of this library, a scikit-learn estimator with one score per row, or the scores.
     X : array, sparse matrix or frame of shape (n_rows, n_features)
+        The rows.
     y : array of shape (n_rows,), or Preferences
         Labels, higher is better; for `OrdinalSVM` and `HullRanker` their classes. A `Preferences` of any kind
         has its own queries, weights and censored rows: the fraction of pairs in the right order equals
@@ -75,6 +76,7 @@ class Report:
     feature_names : sequence of str, optional
         By default those of the frame or of the fit.
     title : str, optional
+        The heading.
     pair : pair of int, optional
         The numbers of two rows of one query, whose order is explained first; by default the worst pair of the
         worst query.

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from rankwise.core.text import escaped, short
+from rankwise.core.text import MINUS, escaped, short
 from rankwise.core.types import FloatArray
 from rankwise.report import marks
 from rankwise.report.marks import Axis, Band, Bars, Dots, Intervals, Line, Picture, Rule, Text
@@ -20,6 +20,9 @@ TITLE_LINE = 18
 # The width of a letter on a phone, on which letters are large relative to the chart.
 LETTER = 8.5
 MARGIN = 0.04
+# The steps of dates on an axis, in months.
+DAYS_PER_MONTH = 30.44
+MONTHS = (1, 2, 3, 6, *(12 * factor * 10**power for power in range(7) for factor in (1, 2, 5)))
 # The number of colours of data in report.css.
 N_COLOURS = 6
 # The attributes of marks that are values on each axis.
@@ -142,8 +145,11 @@ class Scale:
             step = max(1, math.ceil((last - first + 1) / count))
             powers = range(first, last + 1, step)
             return [(_power(power), float(self.place([10.0**power])[0])) for power in powers]
+        if self.axis.kind == "date":
+            return [(name, float(self.place([day])[0])) for name, day in dates(self.low, self.high, count)]
         values = round_values(self.low, self.high, count, self.axis.is_whole)
-        return [(tick(value), float(self.place([value])[0])) for value in values]
+        write = _percent if self.axis.kind == "share" else tick
+        return [(write(value), float(self.place([value])[0])) for value in values]
 
 
 def tick(value: float) -> str:
@@ -172,6 +178,28 @@ def round_values(low: float, high: float, count: int, whole: bool = False) -> li
     step = math.ceil(step) if whole else step
     numbers = range(math.ceil(low / step - 1e-9), math.floor(high / step + 1e-9) + 1)
     return [float(f"{number * step:.12g}") for number in numbers]
+
+
+def dates(low: float, high: float, count: int) -> list[tuple[str, float]]:
+    """Return about `count` round dates with their names, and their numbers of days after 1970-01-01.
+
+    Examples
+    --------
+    >>> [name for name, _ in dates(19783.0, 20183.0, 5)]
+    ['2024-04', '2024-07', '2024-10', '2025-01', '2025-04']
+    """
+    if high - low < 31 * count:
+        days = round_values(low, high, max(2, count // 2), whole=True)
+        return [(str(np.datetime64(int(day), "D")), day) for day in days]
+    months = (high - low) / DAYS_PER_MONTH / count
+    step = next(step for step in MONTHS if step >= months)
+    first, last = (int(np.datetime64(int(end), "D").astype("M8[M]").astype(int)) for end in (low, high))
+    found = [np.datetime64(month, "M") for month in range(-(-(first + 1) // step) * step, last + 1, step)]
+    return [(str(one)[: 4 if step % 12 == 0 else 7], float(one.astype("M8[D]").astype(int))) for one in found]
+
+
+def _percent(value: float) -> str:
+    return f"{100 * value:.6g}%".replace("-", MINUS)
 
 
 def _power(power: int) -> str:

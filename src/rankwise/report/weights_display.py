@@ -46,7 +46,9 @@ class WeightsDisplay(Display):
     Parameters
     ----------
     effects : array of shape (n_features,)
+        The weight of each feature, times its spread.
     names : sequence of n_features str
+        The names of the features.
     intervals : array of shape (n_features, 2), optional
         The interval of each effect; bars whose interval contains zero are paler.
     level : float

@@ -5,20 +5,25 @@ A score changes by the terms of the moved features only, so the page computes it
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
 
 from rankwise.core.pipelines import last_step
 from rankwise.core.types import FloatArray, IntArray
+from rankwise.data.columns import CATEGORY
 from rankwise.data.rows import some_rows
+from rankwise.data.table_encoder import TableEncoder
 from rankwise.estimators.scaling import scaling_of
-from rankwise.estimators.weights import Weights, by_size
+from rankwise.estimators.weights import Weights, by_size, encoder_of, weights_of
 from rankwise.evaluation.data import EvaluationData
+from rankwise.evaluation.names import feature_names
 from rankwise.io.terms import terms_of
 from rankwise.report.curves_display import has_curves, level_names
+from rankwise.report.feature_values import YES_NO, value_kinds
 from rankwise.report.page import embedded, paragraph, section, select
 from rankwise.report.pairs import rounded, row_title
 from rankwise.report.queries import in_order, named_queries, spread_out
@@ -27,6 +32,10 @@ MOVED = 8
 MAX_ROWS, MAX_ROWS_OF_ONE_QUERY = 200, 100
 # The largest error of the terms, relative to the range of the scores.
 TOLERANCE = 1e-9
+WHY_NOT = (
+    "The features of a row cannot be moved here: the score of {name} is not a sum of terms of single "
+    "features or of pairs of them. In Python, model.predict returns the score of a changed row."
+)
 WORDS = (
     "Move a feature of a row to see the score that the model predicts, and its place among the listed rows, "
     "whose scores stay as they are."
@@ -45,8 +54,8 @@ class MovedTerms:
     levels : dict of list of (value, name)
         The values that a category can have, by the number of the feature.
     terms : list of dict
-        With the places of one or two features in `features`, and either a `weight` or a table: its `axes`
-        with kinds and knots, and its `values`.
+        With the places of one or two features in `features`, and either a `weight`, with the value of the
+        term for a `missing` one, or a table: its `axes` with kinds and knots, and its `values`.
     n_movable : int
         The number of features that can be moved: the first, the largest effect first.
     """
@@ -59,13 +68,15 @@ class MovedTerms:
 
 
 def what_if_section(data: EvaluationData, weights: Weights | None, errors: FloatArray) -> str:
-    """Return the section, empty if the score is not a sum of terms of single features or of pairs."""
+    """Return the section; it says why if the score is not a sum of terms of features or of pairs of them."""
     groups = list(_groups(data, errors))
-    if weights is None or not groups:
+    if data.ranker is None or not groups:
         return ""
     rows = np.concatenate([rows for _, rows in groups])
-    found = moved_terms(data, weights, rows)
-    if found is None or not found.n_movable:
+    found = None if weights is None else moved_terms(data, weights, rows)
+    if found is None:
+        return section("what-if", "What if?", paragraph(WHY_NOT.format(name=data.name)))
+    if not found.n_movable:
         return ""
     listed = [_row(data, int(row)) for row in rows]
     first = [(k, row_title(listed[k], k + 1)) for k in range(len(groups[0][1]))]
@@ -82,7 +93,9 @@ def what_if_section(data: EvaluationData, weights: Weights | None, errors: Float
         f'<form class="fields" id="what-if-form">{"".join(fields)}</form>',
         '<p id="what-if-answer" class="answer" aria-live="polite"></p>',
         '<div id="what-if-sliders" class="sliders"></div>',
-        embedded("what-if-data", _as_json(found, listed, [len(rows) for _, rows in groups])),
+        embedded(
+            "what-if-data", _as_json(found, listed, [len(rows) for _, rows in groups], value_kinds(data))
+        ),
     )
 
 
@@ -105,6 +118,8 @@ def moved_terms(data: EvaluationData, weights: Weights, rows: IntArray) -> Moved
         found, sums = _of_curves(
             model, weights, some_rows(data.X.tocsr() if sp.issparse(data.X) else data.X, numbers)
         )
+    elif encoder_of(model) is not None and hasattr(last_step(model), "coef_"):
+        found, sums = _of_table(data, numbers)
     elif _is_scaled_only(model) and not has_curves(model) and hasattr(last_step(model), "coef_"):
         found, sums = _of_weights(weights, numbers)
     else:
@@ -135,6 +150,55 @@ def _of_weights(weights: Weights, numbers: IntArray) -> tuple[MovedTerms, FloatA
     values = np.vectorize(rounded, otypes=[np.float64])(dense[:, chosen])
     found = MovedTerms(names, values, {}, terms, len(chosen))
     return found, np.asarray(dense @ weights.weights)
+
+
+def _of_table(data: EvaluationData, numbers: IntArray) -> tuple[MovedTerms, FloatArray]:
+    """Return the terms of the columns of a table that a TableEncoder encodes."""
+    model = data.models[data.name]
+    encoder, weights = encoder_of(model), weights_of(model, some_rows(data.X, numbers))
+    assert encoder is not None
+    assert weights is not None
+    source, parts = encoder.source_columns_, weights.rows * weights.weights
+    sums = np.column_stack([parts[:, source == j].sum(axis=1) for j in range(len(encoder.kinds_))])
+    chosen = [j for j in by_size(sums.std(axis=0)).tolist() if np.ptp(sums[:, j]) > 0][:MOVED]
+    names = feature_names(data.X, model, data.feature_names, len(encoder.kinds_))
+    columns = [_encoded_column(encoder, j, weights, k) for k, j in enumerate(chosen)]
+    values = (
+        np.column_stack([column.values for column in columns]) if columns else np.empty((len(numbers), 0))
+    )
+    levels = {k: column.levels for k, column in enumerate(columns) if column.levels is not None}
+    terms = [column.term for column in columns]
+    return MovedTerms([names[j] for j in chosen], values, levels, terms, len(chosen)), sums.sum(axis=1)
+
+
+class _EncodedColumn(NamedTuple):
+    """The values of a column of a table, NaN if missing, the names of its levels, and its term."""
+
+    values: FloatArray
+    levels: list[tuple[float, str]] | None
+    term: dict[str, Any]
+
+
+def _encoded_column(encoder: TableEncoder, j: int, weights: Weights, place: int) -> _EncodedColumn:
+    """Return column j of a table, which is feature `place` of the page."""
+    made = np.flatnonzero(encoder.source_columns_ == j)
+    rows, own = weights.rows[:, made], weights.weights[made].tolist()
+    names = [str(level) for level in encoder.categories_.get(j, [])]
+    missing, of_missing = np.zeros(len(rows), dtype=bool), 0.0
+    if encoder.has_missing_[j]:
+        missing, of_missing = rows[:, -1] > 0, own[-1]
+    if encoder.kinds_[j] != CATEGORY:
+        named = list(zip(map(float, range(len(names))), names, strict=True)) if names else None
+        term = {"features": [place], "weight": own[0], "missing": own[0] * encoder.medians_[j] + of_missing}
+        return _EncodedColumn(np.where(missing, np.nan, rows[:, 0]), named, term)
+    # A level that the fit did not have is 0 in all columns.
+    is_level = rows[:, : len(names)] > 0
+    codes = np.where(is_level.any(axis=1), is_level.argmax(axis=1), -1.0)
+    knots = [-1.0, *map(float, range(len(names)))]
+    shown = list(zip(knots, ["another", *names], strict=True))
+    axis = {"kind": "levels", "knots": knots}
+    term = {"features": [place], "axes": [axis], "values": [0.0, *own[: len(names)], of_missing]}
+    return _EncodedColumn(np.where(missing, np.nan, codes), shown, term)
 
 
 def _of_curves(ranker: Any, weights: Weights, X: Any) -> tuple[MovedTerms, FloatArray]:
@@ -169,14 +233,18 @@ def _row(data: EvaluationData, row: int) -> dict[str, Any]:
     return {"row": data.row_id(row), "label": data.label(row), "score": float(data.main_scores[row])}
 
 
-def _as_json(found: MovedTerms, listed: list[dict[str, Any]], sizes: list[int]) -> dict[str, Any]:
+def _as_json(
+    found: MovedTerms, listed: list[dict[str, Any]], sizes: list[int], kinds: Mapping[str, str]
+) -> dict[str, Any]:
+    yes_no = list(enumerate(YES_NO))
     features = [
         {
             "name": name,
             "low": float(np.nanmin(values)),
             "high": float(np.nanmax(values)),
             "whole": bool(np.all(values[~np.isnan(values)] % 1 == 0)),
-            "levels": found.levels.get(place),
+            "levels": yes_no if kinds.get(name) == "yes or no" else found.levels.get(place),
+            "kind": kinds.get(name, "number"),
         }
         for place, (name, values) in enumerate(zip(found.names, found.values.T, strict=True))
         if place < found.n_movable

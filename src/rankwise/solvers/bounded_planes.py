@@ -16,7 +16,7 @@ MAX_ROUNDS = 100
 
 
 class BoundedPlanes(Planes):
-    """The lower bound max_i (a_i'w + b_i) of a convex loss, and its minimiser over weights w_j >= 0, j in J.
+    """The lower bound max_i (a_i'w + b_i) of a convex loss, and its minimizer over weights w_j >= 0, j in J.
 
     For a mean a'w + b of the planes, the minimum over such w of a'w + b + alpha ||w||^2 is
     b - ||p||^2 / (4 alpha), where p_j is min(a_j, 0) in J and a_j elsewhere, at w = -p / (2 alpha). Each mean
@@ -45,7 +45,7 @@ class BoundedPlanes(Planes):
         return max(1.0, float(np.min(coef[falling] / (coef - target)[falling], initial=np.inf)))
 
     def minimise(self, alpha: float, tol: float) -> tuple[FloatVector, float]:
-        """Return the minimiser of the model plus alpha ||w||^2 and a lower bound of its minimum.
+        """Return the minimizer of the model plus alpha ||w||^2 and a lower bound of its minimum.
 
         The bound is a dual value, so it holds however accurately the program was solved.
         """

@@ -20,12 +20,12 @@ from rankwise.solvers.planes import Planes
 from rankwise.solvers.result import Monitor, SolverResult, require
 from rankwise.solvers.run import run
 
-# The model is minimised to this fraction of the target gap.
+# The model is minimized to this fraction of the target gap.
 MODEL_FRACTION = 0.01
 # A line is searched to this fraction of the gap: evaluations are cheaper than products with X, so the search
 # may be sharp (a fraction of 0.1 costs half as many iterations again on text data).
 LINE_FRACTION = 0.005
-# A new plane must raise the model at its minimiser by at least this fraction of the gap; otherwise the method
+# A new plane must raise the model at its minimizer by at least this fraction of the gap; otherwise the method
 # could cycle.
 CUT_FRACTION = 0.1
 # Planes are dropped after this many iterations without a positive multiplier.
@@ -37,8 +37,8 @@ NEWTON_ROWS = 1 << 15
 class Bundle:
     """Cutting planes: Algorithm 1 of Airola et al. (2011), or with a line search (Franc & Sonnenburg 2009).
 
-    Algorithm 1 moves to the minimiser of the plane model and adds the plane there. With the line search, the
-    best point moves towards that minimiser as far as the objective falls, and the plane is taken just beyond
+    Algorithm 1 moves to the minimizer of the plane model and adds the plane there. With the line search, the
+    best point moves towards that minimizer as far as the objective falls, and the plane is taken just beyond
     it, where the model needs it most. An iteration costs one product with X, one with X', and a few
     evaluations of the loss.
 
@@ -89,7 +89,7 @@ class Bundle:
         return self.best.coef
 
     def certificate(self, target_gap: float) -> Certificate:
-        """Minimise the model, whose minimum is a lower bound on that of the objective."""
+        """Minimize the model, whose minimum is a lower bound on that of the objective."""
         alpha, planes = self.objective.alpha, self.planes
         self._iteration += 1
         self._minimiser, dual = planes.minimise(alpha, MODEL_FRACTION * target_gap)
@@ -119,7 +119,7 @@ class Bundle:
         )
 
     def settle(self) -> bool:
-        """Move from zero to the model's minimiser if rounding cannot tell their objectives apart.
+        """Move from zero to the model's minimizer if rounding cannot tell their objectives apart.
 
         Zero ranks nothing, and is the optimum only if the slopes of the loss are zero.
         """
@@ -175,7 +175,7 @@ class Bundle:
         return Bundle(objective, self.planes, start, **self._options, continuation=later)
 
     def _search_line(self, gap: float) -> tuple[Iterate, Iterate]:
-        """Search the line to the model's minimiser; return the new best point and the point to cut at."""
+        """Search the line to the model's minimizer; return the new best point and the point to cut at."""
         best, target = self.best, self._minimiser
         line = Line(best, target - best.coef, self.objective.design.matvec(target) - best.scores)
         start, guess = line.start, self._guess
@@ -185,7 +185,7 @@ class Bundle:
         found = minimise_on_line(line.at, start, guess, LINE_FRACTION * gap, longest=longest)
 
         def at_minimiser(point: Point) -> float:
-            """Return the value of the point's plane plus the penalty at the model's minimiser, step 1."""
+            """Return the value of the point's plane plus the penalty at the model's minimizer, step 1."""
             rest = 1.0 - point.step
             return point.value + point.slope * rest + self.objective.alpha * line.curve * rest * rest
 
@@ -215,7 +215,7 @@ def solve_bundle(
     newton_rows: int = NEWTON_ROWS,
     **continuation: Any,
 ) -> SolverResult:
-    """Minimise loss(X w) + alpha ||w||^2 by cutting planes: see `Bundle`.
+    """Minimize loss(X w) + alpha ||w||^2 by cutting planes: see `Bundle`.
 
     Parameters
     ----------

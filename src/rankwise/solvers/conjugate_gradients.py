@@ -1,4 +1,4 @@
-"""Conjugate gradients for pairwise least squares: minimise form(Phi w) + alpha ||w||^2."""
+"""Conjugate gradients for pairwise least squares: minimize form(Phi w) + alpha ||w||^2."""
 
 from __future__ import annotations
 

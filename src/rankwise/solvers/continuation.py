@@ -1,6 +1,6 @@
 """Continuation in alpha, for alphas so small that the first cutting planes give a vacuous bound.
 
-If alpha is tiny, the minimiser of a few planes lies far out and the bound stays at zero until there are as
+If alpha is tiny, the minimizer of a few planes lies far out and the bound stays at zero until there are as
 many planes as dimensions. Planes do not depend on alpha: those of larger alphas, found in a few iterations
 each, bound the loss near the solution.
 """

@@ -112,7 +112,7 @@ class _Iterate:
 
 
 class Descent:
-    """Minimises loss(X w) + alpha ||w||^2 for a sequence of alphas, each warm-started from the last.
+    """Minimizes loss(X w) + alpha ||w||^2 for a sequence of alphas, each warm-started from the last.
 
     A step costs one product with X, one with X' and usually one evaluation of the loss: the mean over many
     pairs is nearly smooth, so that a quasi-Newton step seldom needs a line search. Two or three steps per
@@ -169,7 +169,7 @@ class Descent:
     def descending(
         self, alpha: float, tol: float, monitor: Monitor, guess: FloatVector | None = None
     ) -> Generator[Request, FloatVector, SolverResult | None]:
-        """Minimise as `minimise` does, and yield each product with X that is needed: see `in_lockstep`.
+        """Minimize as `minimise` does, and yield each product with X that is needed: see `in_lockstep`.
 
         `guess` is the change of the weights since the last alpha, as far as it is known: the first step. A
         step from there whose predicted decrease is at most the target is the last; no product verifies it.

@@ -82,7 +82,7 @@ class ErrorModel:
         return slopes, float(slopes @ slopes)
 
     def plane(self, alpha: float, coef: FloatArray, offset: float) -> float:
-        """Return the error of the minimum of a plane plus alpha ||w||^2, if the minimiser is `coef`.
+        """Return the error of the minimum of a plane plus alpha ||w||^2, if the minimizer is `coef`.
 
         If each slope a_j has an error of e_j, the minimum b - ||a||^2 / (4 alpha) has one of
         |w|'e + ||e||^2 / (4 alpha), and that of its offset b, which is at most `offset` in absolute value.

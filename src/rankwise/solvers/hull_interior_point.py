@@ -42,7 +42,7 @@ def solve_interior_point(
     ceiling: float = np.inf,
     monitor: Monitor | None = None,
 ) -> tuple[HullOptimum, SolverResult]:
-    """Minimise the weighted slacks plus w'P w until the stopping rule is met: see `InteriorPoint`."""
+    """Minimize the weighted slacks plus w'P w until the stopping rule is met: see `InteriorPoint`."""
     monitor = Monitor() if monitor is None else monitor
     method = InteriorPoint(design, program, penalty, ceiling)
     status, _ = iterate(method, rule, max_iter=max_iter, monitor=monitor)

@@ -5,7 +5,7 @@ b - 1", up to a slack for each row (constraints (18) to (21) of the paper). So e
 [L, U], with L_i >= U_j + 1 for each edge, and the slack of a row is its largest violation
 max(0, L - f, f - U). The program (27) reads
 
-    minimise over f, L, U:   sum over units u of weight_u slack_u^p + f's penalty.
+    minimize over f, L, U:   sum over units u of weight_u slack_u^p + f's penalty.
 
 A unit has one slack. It is a row, or a row and an edge.
 """

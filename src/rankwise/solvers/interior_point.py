@@ -43,7 +43,7 @@ class InteriorPoint:
 
     With the differences D = x_better - x_worse and the weights u of the pairs, which sum to 1,
 
-        maximise   sum a - ||D'a||^2 / (4 alpha)   subject to   0 <= a <= u,   w = D'a / (2 alpha).
+        maximize   sum a - ||D'a||^2 / (4 alpha)   subject to   0 <= a <= u,   w = D'a / (2 alpha).
 
     A step solves n x n equations for n weights, made from N pairs: O(N n^2). The number of steps, 5 to 20,
     hardly depends on alpha. Each dual point is a plane below the loss, and so gives a lower bound.
@@ -234,7 +234,7 @@ def solve_interior_point(
     max_iter: int = 1000,
     monitor: Monitor | None = None,
 ) -> SolverResult:
-    """Minimise the mean hinge loss of listed pairs plus alpha ||w||^2: see `InteriorPoint`.
+    """Minimize the mean hinge loss of listed pairs plus alpha ||w||^2: see `InteriorPoint`.
 
     A `start` is ignored: an interior point method has to begin far from the bounds.
     """

@@ -1,4 +1,4 @@
-"""Closed forms for pairwise least squares: minimise form(Phi w) + alpha ||w||^2.
+"""Closed forms for pairwise least squares: minimize form(Phi w) + alpha ||w||^2.
 
 With the form s'L s - 2 s'r + constant, L = R'R and r = R'z, the solution is
 ``w = (Phi'L Phi + alpha I)^-1 Phi'r`` in the primal, equation (28) of Pahikkala et al. (2009), and
@@ -34,7 +34,7 @@ from rankwise.solvers.least_squares_certificate import (
 from rankwise.solvers.result import SolverResult
 from rankwise.solvers.spectrum import Spectrum, solve_shifted
 
-# Entries of a block of rows that is centred and multiplied while it is in a cache.
+# Entries of a block of rows that is centered and multiplied while it is in a cache.
 BLOCK_ENTRIES = 1 << 18
 # Iterations that cost less than a closed form, and operations of a closed form that cost next to nothing.
 FEW_ITERATIONS, FEW_OPERATIONS = 60, 1e9
@@ -52,11 +52,11 @@ def solve_primal(
     tol: float = 1e-6,
     system: tuple[FloatArray, FloatArray] | None = None,
 ) -> SolverResult:
-    """Solve equation (28) by a Cholesky factorisation: O(m n^2 + n^3) for m rows of n features.
+    """Solve equation (28) by a Cholesky factorization: O(m n^2 + n^3) for m rows of n features.
 
     The certificate comes from the normal equations. If it is too coarse for the stopping rule, it takes a
     pass over the data. Outputs may have an alpha each, here as in the other solvers. If the equations of the
-    centred design are given, as `system`, the cost is O(n^3) and the range of the columns.
+    centered design are given, as `system`, the cost is O(n^3) and the range of the columns.
     """
     design, rule = design.centred(), StoppingRule(tol, form.constant)
     model = ErrorModel(design.precision, form.bounds)
@@ -87,7 +87,7 @@ def solve_dual(design: Design, form: LeastSquares, alpha: Any, *, tol: float = 1
     """Solve equation (17), made symmetric, in terms of the rows: O(m^2 n + m^3).
 
     Products of sparse rows lose digits if the rows of a query lie far from zero. If the gap exceeds its
-    target for that reason, the rows are centred first.
+    target for that reason, the rows are centered first.
     """
     design, rule = design.centred(), StoppingRule(tol, form.constant)
     model = ErrorModel(design.precision, form.bounds)
@@ -212,7 +212,7 @@ def dual_matrix(design: Design, form: LeastSquares) -> tuple[FloatArray, Any]:
 
 
 def _centred_dual_matrix(design: Design, form: LeastSquares) -> tuple[FloatArray, Any]:
-    """Return `dual_matrix` from columns that are made dense and centred, some at a time."""
+    """Return `dual_matrix` from columns that are made dense and centered, some at a time."""
     root, (m, n) = form.root, design.shape
     X = float_matrix(design.X).tocsc()
     S = np.zeros((len(root.target),) * 2)

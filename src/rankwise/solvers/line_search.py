@@ -35,7 +35,7 @@ def minimise_on_line(
     slope_fraction: float = 0.0,
     longest: float = inf,
 ) -> LineMinimum:
-    """Minimise a convex function over steps from 0 to `longest` to within `tol` of its minimum.
+    """Minimize a convex function over steps from 0 to `longest` to within `tol` of its minimum.
 
     The search also ends at the lowest point so far if the absolute slope there is at most `slope_fraction`
     times that at the origin.

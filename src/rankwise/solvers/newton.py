@@ -209,7 +209,7 @@ def solve_newton(
     start: FloatVector | None = None,
     monitor: Monitor | None = None,
 ) -> SolverResult:
-    """Minimise loss(X w) + alpha ||w||^2 by truncated Newton steps: see `Newton`.
+    """Minimize loss(X w) + alpha ||w||^2 by truncated Newton steps: see `Newton`.
 
     Parameters
     ----------

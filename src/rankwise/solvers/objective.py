@@ -20,7 +20,7 @@ class Plane(NamedTuple):
 
 @dataclass(frozen=True)
 class Objective:
-    """loss(X w) + alpha ||w||^2 over a centred design.
+    """loss(X w) + alpha ||w||^2 over a centered design.
 
     Attributes
     ----------

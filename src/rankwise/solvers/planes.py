@@ -1,4 +1,4 @@
-"""The cutting-plane model of a loss and its minimiser."""
+"""The cutting-plane model of a loss and its minimizer."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ MAX_STEPS = 20_000
 
 
 class Planes:
-    """The lower bound max_i (a_i'w + b_i) of a convex loss, and the minimiser of it plus alpha ||w||^2.
+    """The lower bound max_i (a_i'w + b_i) of a convex loss, and the minimizer of it plus alpha ||w||^2.
 
-    The minimiser is w = -sum_i z_i a_i / (2 alpha), where z maximises b'z - z'G z / (4 alpha) over the
+    The minimizer is w = -sum_i z_i a_i / (2 alpha), where z maximizes b'z - z'G z / (4 alpha) over the
     simplex with G_ij = a_i'a_j (the dual of equation (3) of Airola et al. 2011). Planes do not depend on
     alpha, so one model serves a whole path of alphas.
 
@@ -62,7 +62,7 @@ class Planes:
         return np.inf
 
     def minimise(self, alpha: float, tol: float) -> tuple[FloatVector, float]:
-        """Return the minimiser of the model plus alpha ||w||^2 and a lower bound of its minimum.
+        """Return the minimizer of the model plus alpha ||w||^2 and a lower bound of its minimum.
 
         The bound is the dual value less its rounding error, so it holds however accurately the program was
         solved.

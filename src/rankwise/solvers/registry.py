@@ -1,4 +1,4 @@
-"""Solvers by name, with what each needs of a loss: a loss can be minimised by every solver that it suits."""
+"""Solvers by name, with what each needs of a loss: a loss can be minimized by every solver that it suits."""
 
 from __future__ import annotations
 
@@ -28,14 +28,14 @@ SMOOTHED_HINGE = HuberHinge(width=0.25)
 
 @dataclass(frozen=True)
 class Solver:
-    """A way to minimise loss(X w) + alpha ||w||^2, or with an elastic net.
+    """A way to minimize loss(X w) + alpha ||w||^2, or with an elastic net.
 
     Attributes
     ----------
     solve : callable
         Takes a design, a loss, alpha and keyword options, as `solve_newton` does.
     needs : type
-        The class of the losses that it minimises.
+        The class of the losses that it minimizes.
     from_sample : bool
         Whether the fit starts from a rough solution on a sample of the rows.
     counting : str
@@ -43,14 +43,14 @@ class Solver:
     carried : callable
         Makes, for a number of features, the options that fits for several alphas share.
     is_elastic : bool
-        Whether it minimises loss(X w) + alpha (r ||w||_1 + (1 - r) ||w||^2) instead, r the option `l1_ratio`.
+        Whether it minimizes loss(X w) + alpha (r ||w||_1 + (1 - r) ||w||^2) instead, r the option `l1_ratio`.
     pays : callable
         Returns whether the solver is the better choice for a design, preferences and an alpha (None if there
         are several), if no solver is named.
     starts_warm : bool
         Whether weights to start with, such as those for a larger alpha, shorten a fit.
     compared_by : loss or None
-        A loss near the given one that fits minimise if they only compare values of alpha and no solver is
+        A loss near the given one that fits minimize if they only compare values of alpha and no solver is
         named, because that takes much less time.
     """
 
@@ -101,7 +101,7 @@ SOLVERS = {
 
 
 def solvers_of(loss: Any, is_elastic: bool = False) -> list[str]:
-    """Return the names of the solvers that minimise a loss, a name or an object; the default is first.
+    """Return the names of the solvers that minimize a loss, a name or an object; the default is first.
 
     If `is_elastic`, they are those for a penalty with absolute weights.
 
@@ -168,7 +168,7 @@ def solve_pairs(
     monitor: Monitor | None = None,
     **more: Any,
 ) -> SolverResult:
-    """Minimise the mean over pairs of a loss of f(better) - f(worse), plus alpha ||f||^2.
+    """Minimize the mean over pairs of a loss of f(better) - f(worse), plus alpha ||f||^2.
 
     Without a `start`, a fit to many rows starts from a rough solution on a sample of them. `more` is passed
     to the solver. Every fit of such a loss, by an estimator or a command, is this one.

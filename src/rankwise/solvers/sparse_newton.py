@@ -324,7 +324,7 @@ def solve_sparse_newton(
     monitor: Monitor | None = None,
     working_set: WorkingSet | None = None,
 ) -> SolverResult:
-    """Minimise loss(X w) + alpha (l1_ratio ||w||_1 + (1 - l1_ratio) ||w||^2): see `SparseNewton`.
+    """Minimize loss(X w) + alpha (l1_ratio ||w||_1 + (1 - l1_ratio) ||w||^2): see `SparseNewton`.
 
     Parameters
     ----------
@@ -350,7 +350,7 @@ def solve_sparse_newton(
 def largest_alpha(
     design: Design, loss: Smooth, *, l1_ratio: float, penalty_weights: FloatVector | None = None
 ) -> float:
-    """Return the smallest alpha at which no penalised feature has a weight.
+    """Return the smallest alpha at which no penalized feature has a weight.
 
     At the minimum over the features without a penalty, it is the largest slope of a feature relative to its
     factor in the penalty.

@@ -151,7 +151,7 @@ def solve_unpenalised(
     start: FloatVector | None = None,
     monitor: Monitor | None = None,
 ) -> SolverResult:
-    """Minimise the logistic loss of X w: see `UnpenalisedNewton`.
+    """Minimize the logistic loss of X w: see `UnpenalisedNewton`.
 
     Raises `NoMinimumError` if the loss has no minimum: some weights put every pair in the right order, and
     larger ones are always better.

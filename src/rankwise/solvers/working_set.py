@@ -135,7 +135,7 @@ class WorkingSet:
     def _solved(
         self, v: FloatVector, slopes: FloatVector, net: ElasticNet
     ) -> tuple[FloatVector, FloatVector]:
-        """Minimise over the weights that are not zero; one that would change its sign becomes zero."""
+        """Minimize over the weights that are not zero; one that would change its sign becomes zero."""
         for _ in range(np.count_nonzero(v)):
             on = np.flatnonzero(v)
             gram = self.gram[np.ix_(on, on)] + np.diag(2.0 * net.square[on])

@@ -16,6 +16,18 @@
     return (value < 0 ? MINUS : "") + text;
   }
 
+  // Values of features: dates are days after 1970-01-01.
+  function dateText(days) {
+    const minutes = Math.round(days * 1440), time = new Date(minutes * 60000);
+    if (Number.isNaN(time.getTime())) return short(days);
+    return minutes % 1440 ? time.toISOString().slice(0, 16).replace("T", " ") : time.toISOString().slice(0, 10);
+  }
+
+  function valueText(value, kind) {
+    if (kind === "date") return dateText(value);
+    return kind === "yes or no" && (value === 0 || value === 1) ? ["no", "yes"][value] : short(value);
+  }
+
   // Tables: a click on a heading sorts, a second one turns the order round.
   function key(row, column) {
     const cell = row.cells[column];
@@ -141,7 +153,7 @@
   }
 
   function termAt(term, x) {
-    if ("weight" in term) return term.weight * x[term.features[0]];
+    if ("weight" in term) return x[term.features[0]] === null ? term.missing : term.weight * x[term.features[0]];
     const [axis, second] = term.axes;
     const place = entry(axis, x[term.features[0]]);
     if (second) {
@@ -190,24 +202,28 @@
 
     function ofNumbers(feature, k, name) {
       const slider = document.createElement("input"), exact = document.createElement("input");
+      const isDate = feature.kind === "date", digits = feature.whole ? 10 : 16;
+      const written = (value) =>
+        (isDate ? new Date(value * 864e5).toISOString().slice(0, digits) : Number(value.toPrecision(6)));
+      const read = () => (isDate ? exact.valueAsNumber / 864e5 : exact.value === "" ? NaN : Number(exact.value));
       slider.type = "range";
-      exact.type = "number";
+      exact.type = isDate ? (feature.whole ? "date" : "datetime-local") : "number";
       slider.min = feature.low;
       slider.max = feature.high;
       slider.step = feature.whole ? 1 : "any";
-      exact.step = "any";
+      if (!isDate) exact.step = "any";
       exact.id = name;
       slider.setAttribute("aria-label", feature.name);
       slider.value = x[k] ?? feature.low;
-      exact.value = x[k] === null ? "" : Number(x[k].toPrecision(6));
+      exact.value = x[k] === null ? "" : written(x[k]);
       slider.addEventListener("input", () => {
         x[k] = feature.whole ? Number(slider.value) : Number(Number(slider.value).toPrecision(6));
-        exact.value = x[k];
+        exact.value = isDate ? written(x[k]) : x[k];
         answer();
       });
       exact.addEventListener("input", () => {
-        if (exact.value === "") return;
-        x[k] = Number(exact.value);
+        if (!Number.isFinite(read())) return;
+        x[k] = read();
         slider.value = x[k];
         answer();
       });
@@ -257,7 +273,9 @@
     const a = values(first), b = values(second), found = [];
     for (const k of Array.from(new Set([...a.keys(), ...b.keys()])).sort((p, q) => p - q)) {
       const x = a.get(k) ?? 0, z = b.get(k) ?? 0;
-      if (x !== z) found.push({ name: data.names[k], x, z, part: data.weights[k] * (x - z) });
+      if (x === z) continue;
+      const [first, second] = [x, z].map((value) => valueText(value, data.kinds[k]));
+      found.push({ name: data.names[k], x: first, z: second, part: data.weights[k] * (x - z) });
     }
     found.sort((p, q) => Math.abs(q.part) - Math.abs(p.part));
     const left = found.slice(MOST_PARTS);
@@ -265,7 +283,7 @@
     const shown = found.slice(0, MOST_PARTS);
     const largest = found.length ? Math.abs(found[0].part) : 1;
     if (left.length + data.others && Math.abs(rest) > 1e-12 * largest) {
-      shown.push({ name: "other features", x: null, z: null, part: rest });
+      shown.push({ name: "other features", x: "", z: "", part: rest });
     }
     return shown;
   }
@@ -287,7 +305,8 @@
     const verdict = wish === 0 ? `which the ${by} do not order` : right ? `as the ${by} require` : `against the ${by}`;
     const labels = a.label ? ` (${a.label} and ${b.label})` : "";
     return `${called(a.row).replace(/^row /, "Row ")} is ${where} ${called(b.row)}, ${verdict}${labels}: its score is ` +
-      `${short(a.score)} against ${short(b.score)}, a difference of ${short(difference)}.${intervalInWords(a, b)}`;
+      `${short(a.score)} against ${short(b.score)}, a difference of ${short(difference)}.` +
+      intervalInWords(a, b, wish * difference < 0 ? by : "");
   }
 
   // The interval of a difference; the rows of a query are next to each other.
@@ -299,10 +318,15 @@
     return { low: middle - half, high: middle + half, sure: Math.abs(middle) > half };
   }
 
-  function intervalInWords(a, b) {
+  function intervalInWords(a, b, against) {
     const found = interval(a, b);
     if (!found) return "";
-    const verdict = found.sure ? ": the order is sure." : ", which contains 0: the order is not sure.";
+    let verdict = ": the order is sure.";
+    if (!found.sure) verdict = ", which contains 0: the order is not sure.";
+    else if (against) {
+      verdict = ", without 0: the model would order these rows in this way with other training data, too, but " +
+        `against the ${against}.`;
+    }
     return ` The 95% interval of the difference is ${short(found.low)} to ${short(found.high)}${verdict}`;
   }
 
@@ -316,8 +340,7 @@
     bar.setAttribute("aria-hidden", "true");
     fill.style.width = (50 * Math.abs(one.part) / size).toFixed(1) + "%";
     bar.append(fill);
-    const shown = (value) => (value === null ? "" : short(value));
-    line.append(name, cell("td", shown(one.x), "number"), cell("td", shown(one.z), "number"), part, bar);
+    line.append(name, cell("td", one.x, "number"), cell("td", one.z, "number"), part, bar);
     return line;
   }
 
