@@ -91,3 +91,5 @@ def test_scores_of_rows_are_measured_by_the_names_of_ir_measures(folder, capsys)
     values = json.loads(capsys.readouterr().out)
     assert values["models"][0]["measures"]["P(rel=2)@1"]["mean"] == 0.0
     assert values["models"][0]["measures"]["nDCG@10"]["mean"] == pytest.approx((0.6309297535714575 + 1) / 2)
+    assert main([*command[:3], "--metric", "nDGC@10"]) == 1
+    assert "--metric must be among error, ndcg" in capsys.readouterr().err

@@ -23,6 +23,7 @@ from rankwise.evaluation import reliability
 from rankwise.evaluation.comparison import comparison_of
 from rankwise.evaluation.evaluated import evaluated_rows
 from rankwise.evaluation.measures import Choice
+from rankwise.evaluation.registry import parsed_measure
 from rankwise.evaluation.single import evaluation_of
 from rankwise.preferences import NoPairsError
 
@@ -185,7 +186,9 @@ class RowsInMemory:
 
 
 def choice_of(options: argparse.Namespace, *, with_probabilities: bool) -> Any:
-    """Return the choice of measures."""
+    """Return the choice of measures; refuse unknown names of --metric."""
+    for name in options.metric or ():
+        parsed_measure(name, "--metric")
     return Choice(
         options.metric,
         options.at,
