@@ -1,5 +1,6 @@
 """Features that are moved in the report: the score of the page is that of the model."""
 
+import itertools
 import re
 
 import numpy as np
@@ -187,6 +188,8 @@ def test_dates_are_dates_and_booleans_are_yes_or_no():
             shown = [str(rows["added"][k].date()) for k in (7, 8)]
             assert sorted(parts["added"]) == sorted(shown)
             assert set(parts["kind is missing"]) == {"yes", "no"}
+            made = [name.split("=")[0].removesuffix(" is missing") for name in page.names("weights")]
+            assert len({*made}) == 1 + sum(a != b for a, b in itertools.pairwise(made))
             assert page.column("weights", "Standard deviation")[
                 page.names("weights").index("added")
             ] == pytest.approx((rows["added"] - rows["added"].min()).dt.days.std(ddof=0))

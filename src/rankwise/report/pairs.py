@@ -16,11 +16,11 @@ from rankwise.evaluation.data import EvaluationData
 from rankwise.evaluation.names import row_words
 from rankwise.report.queries import in_order, most_wrong, named_queries, spread_out
 
-MAX_ROWS = 800
+MAX_ROWS = 400
 # If not all rows fit, a query gets 1/4 of the rows that remain.
 QUERY_DIVISOR = 4
-MAX_ROWS_OF_ONE_QUERY = 200
-MAX_ENTRIES = 60_000
+MAX_ROWS_OF_ONE_QUERY = 120
+MAX_ENTRIES = 8_000
 MAX_FEATURES = 5_000
 
 

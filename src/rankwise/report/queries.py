@@ -41,7 +41,8 @@ def _table(data: EvaluationData, measured: Mapping[str, Sequence[Measured]], num
 
 
 MAX_NAMED = 400
-MAX_DOCUMENTS = 30
+# The number of rows of a query that are listed: fewer of many queries, so that the page stays small.
+MAX_DOCUMENTS, MAX_LISTED = 30, 3000
 # The worst pair is searched among at most this many rows of a query, evenly spaced in their order.
 MAX_SEARCHED = 300
 # The least difference of labels of a pair, relative to their range.
@@ -103,7 +104,8 @@ def most_wrong(data: EvaluationData, rows: IntArray) -> tuple[int, int] | None:
 def documents_panel(data: EvaluationData, errors: FloatArray) -> str:
     """List the rows of the worst query by score; a script shows those of the others."""
     named = named_queries(errors).tolist()
-    lists = [_documents(data, query) for query in named]
+    room = min(MAX_DOCUMENTS, MAX_LISTED // len(named))
+    lists = [_documents(data, query, room) for query in named]
     names = [(place, entry["name"]) for place, entry in enumerate(lists)]
     first = lists[0]
     listed = [
@@ -127,11 +129,11 @@ def documents_panel(data: EvaluationData, errors: FloatArray) -> str:
     )
 
 
-def _documents(data: EvaluationData, query: int) -> dict[str, Any]:
+def _documents(data: EvaluationData, query: int, room: int) -> dict[str, Any]:
     """Return the first rows of a query with their positions, and its worst pair."""
     rows = in_order(data, query)
     wrong = most_wrong(data, rows)
-    shown = np.arange(len(rows)) < MAX_DOCUMENTS
+    shown = np.arange(len(rows)) < room
     if wrong is not None:
         shown |= np.isin(rows, wrong)
 

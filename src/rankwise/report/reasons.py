@@ -20,7 +20,7 @@ from rankwise.report.about import LEAST_SPREAD, widest_spread
 from rankwise.report.feature_values import value_text
 from rankwise.report.page import Cell, Number, embedded, figure, figures, paragraph, section, select, table
 from rankwise.report.pairs import PairData, row_title
-from rankwise.report.weights_display import WeightsDisplay
+from rankwise.report.weights_display import WeightsDisplay, columns_of, together
 
 # The number of rows for standard deviations: contributions take much longer than scores.
 SAMPLED = 1000
@@ -114,16 +114,19 @@ def reasons_section(
         why = "The model is not linear: its score is not a sum over features, so it has no weights."
         return section("why", "Effects of the features", paragraph(why))
     has_parts = isinstance(weights, Contributions)
+    columns = None if has_parts else columns_of(data.models[data.name], weights.names)
     return section(
         "why",
         "Effects of the features",
-        weight_chart(weights, widest_spread(data) <= LEAST_SPREAD),
-        importance_table(weights) if isinstance(weights, Contributions) else weight_table(weights, kinds),
+        weight_chart(weights, columns, widest_spread(data) <= LEAST_SPREAD),
+        importance_table(weights)
+        if isinstance(weights, Contributions)
+        else weight_table(weights, columns, kinds),
         pair_explorer(PairData(data, weights, errors, pair, {} if has_parts else kinds)),
     )
 
 
-def weight_chart(weights: Weights, is_constant: bool) -> str:
+def weight_chart(weights: Weights, columns: Sequence[Any] | None, is_constant: bool) -> str:
     """Draw the features with the largest effects; for a constant model the axis includes the margin of 1."""
     if not weights.effect.any():
         return ""
@@ -132,7 +135,9 @@ def weight_chart(weights: Weights, is_constant: bool) -> str:
         label = "change of the score per standard deviation"
     intervals = weights.effect_intervals()
     titles = [_bar_title(weights, k, intervals) for k in range(len(weights.names))]
-    display = WeightsDisplay(weights.effect, weights.names, intervals, label=label, titles=titles)
+    display = WeightsDisplay(
+        weights.effect, weights.names, intervals, label=label, titles=titles, columns=columns
+    )
     largest = max(1.0, float(weights.effect.max())) if is_constant else None
     return figures(figure(display.picture(DRAWN, largest), _caption(weights)))
 
@@ -177,10 +182,10 @@ def folded_list(title: str, full: str, count: int) -> str:
     return f"<details{kind}><summary>{title}</summary>{full}</details>"
 
 
-def weight_table(weights: Weights, kinds: Mapping[str, str]) -> str:
+def weight_table(weights: Weights, columns_made: Sequence[Any] | None, kinds: Mapping[str, str]) -> str:
     """List the weights and the standard deviations of the features."""
     n_features = len(weights.names)
-    chosen = by_size(weights.effect)[:MAX_WEIGHTS].tolist()
+    chosen = together(by_size(weights.effect)[:MAX_WEIGHTS], columns_made).tolist()
     columns = {"Weight": weights.weights} | _error_columns(weights.inference)
     columns |= {} if weights.selection is None else {SELECTED: weights.selection}
     product = f"Weight {TIMES} standard deviation" if weights.inference is None else "Effect"

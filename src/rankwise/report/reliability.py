@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from rankwise.core.text import share, short
+from rankwise.core.text import MINUS, share, short
 from rankwise.evaluation.data import EvaluationData
 from rankwise.evaluation.models import has_probabilities
 from rankwise.evaluation.reliability_diagram import Reliability, reliability
@@ -54,7 +54,10 @@ def in_words(found: Reliability) -> str:
 
 def model_table(found: dict[str, Reliability]) -> str:
     """List the numbers of each model."""
-    rows = [[name, one.log_loss, one.calibration_error, one.overconfidence] for name, one in found.items()]
+    rows = [
+        [name, one.log_loss, _percent(one.calibration_error), _percent(one.overconfidence)]
+        for name, one in found.items()
+    ]
     header = ["Model", "Pair log loss", "Calibration error", "Overconfidence"]
     return table("Probabilities of pairs", header, rows, name="probabilities")
 
@@ -63,8 +66,14 @@ def bin_table(name: str, found: Reliability) -> str:
     """List the bins of the main model."""
     columns = (found.edges[:-1], found.edges[1:], found.share, found.stated, found.observed)
     rows = [
-        [f"{low:.2f} to {high:.2f}", Number(part, share(part)), stated, observed]
+        [f"{100 * low:.0f}% to {100 * high:.0f}%", *map(_percent, (part, stated, observed))]
         for low, high, part, stated, observed in zip(*(column.tolist() for column in columns), strict=True)
     ]
     header = ["Probability", "Pairs", "Predicted", "Observed"]
     return table(f"Pairs by probability, {name}", header, rows, name="bins")
+
+
+def _percent(value: float) -> Number:
+    if value != value:
+        return Number(None)
+    return Number(value, share(value).replace("-", MINUS))

@@ -10,13 +10,39 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from rankwise.core.text import TIMES
-from rankwise.core.types import FloatArray
-from rankwise.estimators.weights import by_size, weights_of
+from rankwise.core.types import FloatArray, IntArray
+from rankwise.estimators.weights import by_size, encoder_of, weights_of
 from rankwise.report.axes import Display
 from rankwise.report.marks import Axis, Intervals, Mark, Picture, Rule, named_bars, rows_axis
 
 if TYPE_CHECKING:
     from rankwise.evaluation.inference import Inference
+
+
+def columns_of(model: Any, names: Sequence[str]) -> list[Any] | None:
+    """Return the column of a table that each feature is made of by a TableEncoder, None for other models."""
+    encoder = encoder_of(model)
+    if encoder is None:
+        return None
+    made = zip(encoder.get_feature_names_out().tolist(), encoder.source_columns_.tolist(), strict=True)
+    source = {str(name): place for name, place in made}
+    return [source.get(name, name) for name in names]
+
+
+def together(order: IntArray, columns: Sequence[Any] | None) -> IntArray:
+    """Return an order of features in which those of one column follow the first of them.
+
+    Examples
+    --------
+    >>> together(np.array([3, 0, 2, 1]), ["price", "brand", "price", "brand"]).tolist()
+    [3, 1, 0, 2]
+    """
+    if columns is None:
+        return order
+    first: dict[Any, int] = {}
+    for place, k in enumerate(order.tolist()):
+        first.setdefault(columns[k], place)
+    return np.array(sorted(order.tolist(), key=lambda k: first[columns[k]]), dtype=np.int64)
 
 
 def bar_picture(
@@ -57,6 +83,8 @@ class WeightsDisplay(Display):
         What the bars are.
     titles : sequence of n_features str, optional
         Shown on hover.
+    columns : sequence of length n_features, optional
+        The column that each feature is made of; the features of one column are drawn together.
 
     Examples
     --------
@@ -77,6 +105,7 @@ class WeightsDisplay(Display):
     level: float = 0.95
     label: str = f"weight {TIMES} standard deviation"
     titles: Sequence[str] | None = None
+    columns: Sequence[Any] | None = None
 
     @classmethod
     def from_estimator(
@@ -105,13 +134,14 @@ class WeightsDisplay(Display):
         if weights is None:
             raise ValueError("estimator must be a linear model with one output; it has no weights.")
         intervals = weights.with_inference(inference).effect_intervals(level)
-        return cls(weights.effect, weights.names, intervals, level).plot(ax, **options)
+        columns = columns_of(estimator, weights.names)
+        return cls(weights.effect, weights.names, intervals, level, columns=columns).plot(ax, **options)
 
     def picture(self, n_features: int = 15, largest: float | None = None) -> Picture:
         """Return the largest effects as marks, on an axis that ends at `largest` if given."""
         effects = np.asarray(self.effects, dtype=np.float64)
         order = by_size(effects)[:n_features]
-        order = order[effects[order] != 0]
+        order = together(order[effects[order] != 0], self.columns)
         label, ends, may_be_zero = self.label, None, np.zeros(len(order), dtype=bool)
         if self.intervals is not None:
             low, high = np.asarray(self.intervals, dtype=np.float64)[order].T
