@@ -18,7 +18,7 @@ COLUMNS = {
     "kernels": lambda model: "kernel" in model.get_params(),
     "few features": lambda model: "l1_ratio" in model.get_params(),
     "standard errors": lambda model: hasattr(model, "inference"),
-    "rows on Dask": lambda model: getattr(rankwise, f"{type(model).__name__}CV", type(model)).takes_backends,
+    "rows on Dask": lambda model: model.takes_backends,
     "export": lambda model: is_exported(model),
 }
 
