@@ -8,7 +8,7 @@ import pytest
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from rankwise import CurveRanker, RankRLS
+from rankwise import CurveRanker, CurveRankerCV, RankRLS
 from rankwise.distributed import fit_pipeline, from_files, gathered
 from rankwise.io.tables import TableError, read_columns
 from rankwise.preprocessing import TableEncoder
@@ -117,9 +117,14 @@ def test_words_dates_and_gaps_are_those_of_memory(tmp_path, suffix):
     np.testing.assert_allclose(there.predict(here), expected.predict(here), atol=1e-9)
     curves = CurveRanker(1e-2, n_bins=4).fit(here, Y, qid=NUMBERS["qid"])
     np.testing.assert_array_equal(gathered(curves.predict(data.X)), curves.predict(here))
-    with pytest.raises(ValueError, match=r"CurveRanker needs all rows in one place.*lazy_predictions"):
-        curves.fit(data.X, data.y, qid=data.qid)
-    with pytest.raises(ValueError, match=r"words or categories in 'grape', but a linear model.*fit_pipeline"):
+    for model in (curves, CurveRanker(), CurveRankerCV()):
+        with pytest.raises(
+            ValueError, match=r"CurveRanker(CV)? needs all rows in one place.*lazy_predictions"
+        ):
+            model.fit(data.X, data.y, qid=data.qid)
+    with pytest.raises(
+        ValueError, match=r"strings or categories in 'grape', but a linear model.*fit_pipeline"
+    ):
         RankRLS().fit(data.X, data.y)
 
 

@@ -142,7 +142,7 @@ def test_estimators_of_numbers_name_the_column_and_the_way_out(library, model):
     frame = FRAMES[library](COLUMNS)
     way_out = r"make_pipeline\(rankwise.preprocessing.TableEncoder\(\), StandardScaler\(\)"
     with pytest.raises(
-        ValueError, match=f"words or categories in 'grape', but {type(model).__name__}.*{way_out}"
+        ValueError, match=f"strings or categories in 'grape', but {type(model).__name__}.*{way_out}"
     ):
         model.fit(frame, Y)
     numbers = FRAMES[library]({name: COLUMNS[name] for name in ("price", "stars")})
@@ -197,7 +197,7 @@ def test_words_on_dask_are_refused_by_name():
     frame = pd.DataFrame({"price": np.arange(8.0), "grape": ["merlot", "syrah"] * 4})
     rows = dd.from_pandas(frame, npartitions=2)
     with pytest.raises(
-        ValueError, match="words or categories in 'grape', but a linear model on Dask needs numbers"
+        ValueError, match="strings or categories in 'grape', but a linear model on Dask needs numbers"
     ):
         RankSVM().fit(rows, np.arange(8))
     with pytest.raises(ValueError, match=r"needs all rows in memory, but X is on Dask.*fit_pipeline"):

@@ -124,7 +124,7 @@ def with_days(X: Any) -> Any:
 
 
 def words_and_categories(X: Any) -> list[Column]:
-    """Return the columns of a frame that hold words or categories; none of other rows."""
+    """Return the columns of a frame that hold strings or categories; none of other rows."""
     columns = frame_columns(X) if is_frame(X) else []
     return [column for column in columns if kind_of(column) in (CATEGORY, ORDERED)]
 
@@ -133,7 +133,7 @@ def require_numbers(X: Any, name: str) -> None:
     """Refuse a frame with words, categories or missing values, by the names of its columns."""
     if not is_frame(X):
         return
-    odd, what = words_and_categories(X), "words or categories"
+    odd, what = words_and_categories(X), "strings or categories"
     if not odd:
         odd = [column for column in frame_columns(X) if np.isnan(numbers_of(column, kind_of(column))).any()]
         what = "missing values"

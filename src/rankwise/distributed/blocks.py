@@ -67,11 +67,11 @@ def as_block(rows: Any) -> Design:
 
 
 def _check_kinds(rows: Any) -> None:
-    """Refuse a frame with words or categories, by the names of its columns."""
+    """Refuse a frame with strings or categories, by the names of its columns."""
     odd = [str(column.name) for column in words_and_categories(rows)]
     if odd:
         raise ValueError(
-            f"X has words or categories in {listing(odd)}, but a linear model on Dask needs numbers. Put a "
+            f"X has strings or categories in {listing(odd)}, but a linear model on Dask needs numbers. Put a "
             "rankwise.preprocessing.TableEncoder before it, and fit the pipeline by "
             "rankwise.distributed.fit_pipeline."
         )

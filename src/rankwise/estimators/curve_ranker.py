@@ -521,6 +521,8 @@ class CurveRankerCV(
     True
     """
 
+    takes_backends = False  # one curve per feature needs all rows in one place
+
     plain = CurveRanker
 
     cv: CrossValidation = field(default=None, kw_only=True)
