@@ -218,7 +218,7 @@ def test_a_blend_weighs_models_by_the_rows_held_out(tmp_path):
     save_model(model, tmp_path / "blend.json")
     loaded = load_model(tmp_path / "blend.json")
     np.testing.assert_array_equal(loaded.predict(X), model.predict(X))
-    assert Report(model, X, y).to_html().count("What was tried") == 1
+    assert Report(model, X, y).to_html().count("What was tried") == 2  # in the contents, and as a heading
 
 
 @pytest.mark.parametrize("kind", ["survival", "pairs", "weights"])
