@@ -505,3 +505,13 @@ def test_features_that_are_nearly_alike(loss, ratio):
     best = independent_sparse.solve(X, pairs, net.absolute, net.square, loss)[1]
     assert model.objective_ - model.gap_ <= best * (1 + 1e-12)
     assert model.gap_ <= 1e-6
+
+
+def test_a_search_that_selects_nothing_does_not_ask_for_larger_alphas():
+    generator = np.random.default_rng(1)
+    X, y = generator.normal(size=(80, 5)), generator.normal(size=80)  # no feature has anything to say
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", EdgeOfGridWarning)
+        model = RankLogisticCV(l1_ratio=0.9).fit(X, y)
+    assert len(model.selected_features_) == 0
+    assert model.alpha_ == model.alphas_[0]

@@ -127,7 +127,9 @@ class ChoosesAlpha(BaseRanker):
         self.cv_errors_ = choice.errors
         self.alpha_, result = fits.chosen(choice, held_out)
         fits.keep(self, result)
-        if self.alpha_ == choice.alpha:
+        # Beyond an alpha that selects no feature, all weights stay zero.
+        is_empty = choice.is_open_above and not np.any(getattr(self, "coef_", 1))
+        if self.alpha_ == choice.alpha and not is_empty:
             choice.warn_at_edge()
         return self
 
